@@ -1,0 +1,5 @@
+"""`python -m cutaway` is `cutaway`."""
+
+from cutaway.cli.main import main
+
+main()

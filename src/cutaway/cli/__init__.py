@@ -1,0 +1,1 @@
+"""The command line: one file a verb, thin; heavy imports happen inside the verbs."""

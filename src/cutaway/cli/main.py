@@ -1,0 +1,47 @@
+"""`cutaway`: the verbs in the order of the data's journey, and one line for every error."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from cutaway.errors import CutawayError
+from cutaway.version import __version__
+
+app = typer.Typer(
+    name="cutaway",
+    help="A Transformer you can train, translate with, and see through.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"cutaway {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """A Transformer you can train, translate with, and see through."""
+
+
+def main() -> None:
+    """Run the command line; a CutawayError becomes one line on stderr and exit status 2."""
+    try:
+        app(prog_name="cutaway")
+    except CutawayError as error:
+        typer.echo(f"cutaway: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:  # `cutaway … | head`: the reader left, which is no error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
