@@ -1,1 +1,51 @@
-"""To be filled."""
+"""Files → clean pairs → batches; and a corpus of our own."""
+
+from cutaway.corpus.batches import Batch, BatchPlan, collate, to_tensors
+from cutaway.corpus.cleaning import Cleaning, clean
+from cutaway.corpus.encoded import (
+    EncodedPairs,
+    LongReport,
+    Pairs,
+    SampledPairs,
+    encode_labelled,
+    encode_pairs,
+    encode_texts,
+)
+from cutaway.corpus.harvesting import Harvested, harvest
+from cutaway.corpus.reading import iterate_pairs, read_labelled, read_pairs, read_texts
+from cutaway.corpus.store import build_store, open_store
+
+__all__ = [
+    "Batch",
+    "BatchPlan",
+    "Cleaning",
+    "EncodedPairs",
+    "Harvested",
+    "LongReport",
+    "Pairs",
+    "SampledPairs",
+    "build_store",
+    "clean",
+    "collate",
+    "embedded",
+    "encode_labelled",
+    "encode_pairs",
+    "encode_texts",
+    "harvest",
+    "iterate_pairs",
+    "open_store",
+    "read_labelled",
+    "read_pairs",
+    "read_texts",
+    "to_tensors",
+]
+
+
+def __getattr__(name: str) -> object:
+    """`embedded` is looked up when first asked for: its grammar costs time to load."""
+    if name == "embedded":
+        from cutaway.corpus.embedded import embedded
+
+        globals()["embedded"] = embedded
+        return embedded
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

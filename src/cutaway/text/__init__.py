@@ -1,1 +1,5 @@
-"""To be filled."""
+"""Text ↔ ids: tokenizers that lose nothing, kept in one sentencepiece file."""
+
+from cutaway.text.tokenizer import Tokenizer
+
+__all__ = ["Tokenizer"]
