@@ -1,0 +1,73 @@
+"""What decoding remembers: the keys and values of the positions already seen."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+
+@dataclass
+class KeyValueCache:
+    """Keys and values of one attention; self-attention's grows, cross-attention's is complete."""
+
+    grows: bool
+    key: Tensor | None = None  # (B, H, K, W)
+    value: Tensor | None = None  # (B, H, K, W)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing will be added: the encoder's output has been projected already."""
+        return not self.grows and self.key is not None
+
+    def keys_and_values(self) -> tuple[Tensor, Tensor]:
+        """What has been stored."""
+        assert self.key is not None
+        assert self.value is not None
+        return self.key, self.value
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Store new positions behind the old ones and return all of them."""
+        if self.key is not None and self.value is not None:
+            key = torch.cat([self.key, key], dim=2)
+            value = torch.cat([self.value, value], dim=2)
+        self.key, self.value = key, value
+        return key, value
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these batch rows, in this order; a row may be taken several times."""
+        if self.key is not None and self.value is not None:
+            self.key, self.value = self.key[rows], self.value[rows]
+
+
+@dataclass
+class LayerState:
+    """The two caches of one decoder layer."""
+
+    self_attention: KeyValueCache = field(default_factory=lambda: KeyValueCache(grows=True))
+    cross_attention: KeyValueCache = field(default_factory=lambda: KeyValueCache(grows=False))
+
+
+class DecodingState:
+    """A decoder in mid-sentence: caches of every layer and which earlier tokens were padding."""
+
+    def __init__(self, layers: int) -> None:
+        self.layers = [LayerState() for _ in range(layers)]
+        self.real: Tensor | None = None  # (B, T) True where a token so far is not padding
+
+    @property
+    def length(self) -> int:
+        """How many target positions have been decoded."""
+        return 0 if self.real is None else self.real.shape[1]
+
+    def extend(self, real: Tensor) -> Tensor:
+        """Note which new tokens are real, (B, n); return that of all tokens so far, (B, T)."""
+        self.real = real if self.real is None else torch.cat([self.real, real], dim=1)
+        return self.real
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these batch rows of every cache, in this order (beam search, early removal)."""
+        if self.real is not None:
+            self.real = self.real[rows]
+        for layer in self.layers:
+            layer.self_attention.select(rows)
+            layer.cross_attention.select(rows)

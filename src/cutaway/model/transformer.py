@@ -1,0 +1,227 @@
+"""Ids in, logits out: the Transformer, its GPT-like and its BERT-like relative."""
+
+import math
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cutaway.config import InputError, ModelConfig
+from cutaway.model.cache import DecodingState
+from cutaway.model.initialise import initialise
+from cutaway.model.masks import padding_mask
+from cutaway.model.stacks import Decoder, Encoder
+
+
+class Embedding(nn.Module):
+    """Ids → vectors, each a row of a learned table.
+
+    E(t) = table[t] · √D
+    """
+
+    def __init__(self, vocabulary: int, config: ModelConfig) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(vocabulary, config.d_model))  # (V, D)
+        self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, L) → (B, L, D)."""
+        if torch.compiler.is_compiling():
+            tokens = F.embedding(ids, self.weight)
+        else:
+            try:
+                tokens = F.embedding(ids, self.weight)
+            except IndexError:
+                raise InputError(
+                    f"ids range from {int(ids.min())} to {int(ids.max())}; this model's "
+                    f"vocabulary has ids 0 to {len(self.weight) - 1}"
+                ) from None
+        if self.scale == 1.0:
+            return tokens
+        scaled = tokens * self.scale
+        return scaled
+
+
+class Output(nn.Module):
+    """States → logits over the vocabulary, with its own table or the embedding's.
+
+    logits = h W_oᵀ + b_o
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        vocabulary = config.output_vocabulary
+        self.weight = (
+            nn.Parameter(torch.empty(vocabulary, config.d_model)) if config.tied == "none" else None
+        )
+        self.bias = nn.Parameter(torch.empty(vocabulary)) if config.output_bias else None
+
+    def forward(self, states: Tensor, tied: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, V)."""
+        logits = F.linear(states, tied if self.weight is None else self.weight, self.bias)
+        return logits
+
+
+class Transformer(nn.Module):
+    """The model of all three families.
+
+    encoder-decoder: forward(source, target); decoder and encoder: forward(ids).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = Embedding(config.vocabulary, config)
+        two_tables = config.family == "encoder-decoder" and config.tied != "all"
+        self.target_embedding = Embedding(config.output_vocabulary, config) if two_tables else None
+        self.encoder = Encoder(config) if config.family != "decoder" else None
+        self.decoder = Decoder(config) if config.family != "encoder" else None
+        self.output = Output(config)
+        self.classifier = nn.Linear(config.d_model, config.classes) if config.classes else None
+        initialise(self)
+
+    def forward(
+        self,
+        source: Tensor,  # (B, S) ids; the only sequence of the one-sided families
+        target: Tensor | None = None,  # (B, T) ids, shifted right: starts with <start>
+        *,
+        source_mask: Tensor | None = None,  # (B, 1 or S, S), True = may attend; default: no padding
+        target_mask: Tensor | None = None,  # (B, 1 or T, T), beside causality
+    ) -> Tensor:  # (B, T or S, V)
+        """Logits of the next token (decoders) or of the token itself (encoder)."""
+        return self.project(
+            self.states(source, target, source_mask=source_mask, target_mask=target_mask)
+        )
+
+    def states(
+        self,
+        source: Tensor,
+        target: Tensor | None = None,
+        *,
+        source_mask: Tensor | None = None,
+        target_mask: Tensor | None = None,
+    ) -> Tensor:  # (B, T or S, D)
+        """Everything but the output projection, which a trainer may want to take in chunks."""
+        if self.config.family == "encoder-decoder":
+            if target is None:
+                raise InputError("target is missing; an encoder-decoder takes (source, target)")
+            memory = self.encode(source, source_mask)
+            memory_mask = self._padding(source, source_mask)
+            if memory_mask is not None and memory_mask.shape[1] != 1:
+                raise InputError(
+                    f"source_mask has shape {tuple(memory_mask.shape)}; with a target, expected "
+                    f"(batch, 1, source length): call encode and decode for finer masks"
+                )
+            return self.decode(target, memory, memory_mask, target_mask=target_mask)
+        if target is not None:
+            raise InputError(
+                f"a model of family {self.config.family!r} takes one sequence, not two"
+            )
+        if self.config.family == "decoder":
+            return self.decode(source, target_mask=source_mask)
+        return self.encode(source, source_mask)
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Source ids (B, S) → memory (B, S, D)."""
+        if self.encoder is None:
+            raise InputError("a model of family 'decoder' has no encoder; use decode")
+        self._check_ids("source", source)
+        padding = self._padding(source, source_mask)
+        return cast(Tensor, self.encoder(self.embedding(source), padding))
+
+    def decode(
+        self,
+        target: Tensor,  # (B, T) ids; with a state, the new ones only
+        memory: Tensor | None = None,  # (B, S, D)
+        memory_mask: Tensor | None = None,  # (B, 1, S)
+        *,
+        target_mask: Tensor | None = None,  # (B, 1 or T, T)
+        state: DecodingState | None = None,
+    ) -> Tensor:  # (B, T, D)
+        """Target ids so far, and the encoder's output, → states that predict the next tokens."""
+        if self.decoder is None:
+            raise InputError("a model of family 'encoder' has no decoder; use encode")
+        if self.encoder is not None and memory is None:
+            raise InputError("memory is missing; give decode the encoder's output")
+        if memory is not None:
+            self._check_mask_shape("memory_mask", memory_mask, target, memory.shape[1])
+        self._check_ids("target", target)
+        past = 0
+        padding = self._padding(target, target_mask)
+        if state is not None:
+            past = state.length
+            real = state.extend(target != self.config.pad)
+            padding = real.unsqueeze(1)  # (B, 1, past + T)
+        table = self.embedding if self.target_embedding is None else self.target_embedding
+        return cast(Tensor, self.decoder(table(target), padding, memory, memory_mask, state, past))
+
+    def project(self, states: Tensor) -> Tensor:
+        """States (B, T, D) → logits (B, T, V)."""
+        table = self.embedding if self.target_embedding is None else self.target_embedding
+        return cast(Tensor, self.output(states, table.weight))
+
+    def classify(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Source ids (B, S) → logits of the classes (B, C), from the mean of the real positions."""
+        if self.classifier is None:
+            raise InputError("this model has no classifier; set classes in its config")
+        states = self.encode(source, source_mask)
+        real = (source != self.config.pad).unsqueeze(-1)  # (B, S, 1)
+        pooled = (states * real).sum(1) / real.sum(1).clamp(min=1)  # (B, D)
+        return cast(Tensor, self.classifier(pooled))
+
+    def start(self) -> DecodingState:
+        """An empty state to decode step by step; cached decoding equals decoding in full."""
+        return DecodingState(self.config.decoder_layers)
+
+    def padding(self, ids: Tensor) -> Tensor:
+        """The mask that hides padding keys, (B, 1, L): what encode uses when none is given."""
+        return padding_mask(ids, self.config.pad)
+
+    def parameter_counts(self) -> dict[str, int]:
+        """How many numbers each part has learned, and the total; a shared table counts once."""
+        counts = {
+            name: sum(parameter.numel() for parameter in part.parameters())
+            for name, part in self.named_children()
+        }
+        counts = {name: count for name, count in counts.items() if count}
+        return {**counts, "total": sum(counts.values())}
+
+    def _padding(self, ids: Tensor, mask: Tensor | None) -> Tensor | None:
+        """The mask given, checked, or the one the ids imply."""
+        if mask is None:
+            return self.padding(ids)
+        self._check_mask_shape("mask", mask, ids, ids.shape[1])
+        return mask
+
+    def _check_mask_shape(self, name: str, mask: Tensor | None, ids: Tensor, keys: int) -> None:
+        if mask is None:
+            return
+        if mask.dtype != torch.bool:
+            raise InputError(
+                f"{name} is of type {mask.dtype}; expected bool with True = may attend"
+            )
+        batch, length = ids.shape
+        fits = (
+            mask.dim() == 3
+            and mask.shape[0] in (1, batch)
+            and mask.shape[1] in (1, length)
+            and mask.shape[2] == keys
+        )
+        if not fits:
+            raise InputError(
+                f"{name} has shape {tuple(mask.shape)}; expected ({batch} or 1, {length} or 1, "
+                f"{keys}): batch, queries, keys"
+            )
+
+    def _check_ids(self, name: str, ids: Tensor) -> None:
+        if ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32):
+            raise InputError(
+                f"{name} ids are of shape {tuple(ids.shape)} and type {ids.dtype}; "
+                f"expected integers of shape (batch, length)"
+            )
+        if 0 in ids.shape:
+            raise InputError(
+                f"{name} ids are of shape {tuple(ids.shape)}; expected at least one token: "
+                f"leave empty sequences out"
+            )
