@@ -1,1 +1,1 @@
-"""To be filled."""
+"""Pairs → weights: loss, schedule, loop, checkpoint; and the model folder they end in."""

@@ -1,0 +1,109 @@
+"""Files that are whole or not there: written beside, flushed to disk, hashed, then renamed."""
+
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+MANIFEST = "manifest.json"
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fsync(path: Path) -> None:
+    """Ask the operating system to put a file or folder onto the disk now."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Plain values as JSON, two spaces deep, other scripts left readable."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_manifest(folder: Path) -> None:
+    """List size and SHA-256 of every file of a folder, so that a flipped bit has a name later."""
+    files = {
+        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != MANIFEST
+    }
+    write_json(folder / MANIFEST, {"files": files})
+
+
+def damage(folder: Path) -> str | None:
+    """What is wrong with a folder by its own manifest, in words, or None when all is well."""
+    try:
+        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        expected = {name: (entry["size"], entry["sha256"]) for name, entry in files.items()}
+    except FileNotFoundError:
+        return f"{MANIFEST} is missing"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return f"{MANIFEST} is damaged"
+    for name, (size, digest) in expected.items():
+        path = folder / name
+        if not path.is_file():
+            return f"{name} is missing"
+        if path.stat().st_size != size:
+            return f"{name} has {path.stat().st_size} bytes where its manifest says {size}"
+        if sha256(path) != digest:
+            return f"{name} differs from its SHA-256 in the manifest"
+    return None
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A new folder to fill, which takes `path`'s place in one step, with a manifest, or never.
+
+    The old folder stays until the new one is on disk; a crash leaves one of the two, whole.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.new-", dir=path.parent))
+    try:
+        yield beside
+        umask = os.umask(0)
+        os.umask(umask)
+        for file in beside.rglob("*"):  # safetensors and mkdtemp make things private
+            file.chmod((0o777 if file.is_dir() else 0o666) & ~umask)
+        beside.chmod(0o777 & ~umask)
+        write_manifest(beside)
+        for file in beside.rglob("*"):
+            fsync(file)
+        fsync(beside)
+        _exchange(beside, path)
+        fsync(path.parent)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _exchange(new: Path, path: Path) -> None:
+    """Put `new` at `path`; afterwards `new` holds what was there before, if anything."""
+    if not path.exists():
+        new.rename(path)
+    elif not _swap(new, path):  # no atomic swap on this system: two renames, a moment apart
+        aside = new.with_name(new.name + "-old")
+        path.rename(aside)
+        new.rename(path)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange two names in one step where the kernel can (Linux renameat2), else say False."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
