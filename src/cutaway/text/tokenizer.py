@@ -1,17 +1,27 @@
 """`Tokenizer`: text → ids → the same text, for any Unicode text."""
 
+import hashlib
+import os
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Literal
+from pathlib import Path
+from random import Random
+from typing import Any
 
-Kind = Literal["bpe", "unigram", "word", "char"]
+from cutaway.errors import InputError, TokenizerError
+from cutaway.text.model_file import BYTE, CONTROL, LARGEST_FILE, SPACE, Kind, ModelFile
+from cutaway.text.sampling import Sampler
+from cutaway.text.training import grow_model, lower, train_model
+
+_SPACE_BYTES = tuple(SPACE.encode())
 
 
 class Tokenizer:
     """A sentencepiece model with byte fallback: `decode(encode(text)) == text`.
 
     Ids 0…4 are `<pad> <unk> <start> <end> <mask>`, then the language tags (`<2fr>`), the 256
-    bytes, and the learnt pieces.
+    bytes, and the learnt pieces. Nothing is normalised but, when asked, upper case: then
+    `decode(encode(text)) == lower(text)`. No text can spell a special symbol.
     """
 
     pad = 0
@@ -19,6 +29,30 @@ class Tokenizer:
     start = 2
     end = 3
     mask = 4
+
+    def __init__(self, data: bytes, name: str = "tokenizer") -> None:
+        """The tokenizer of a file's content; `name` is for messages."""
+        import sentencepiece
+
+        self._data = data
+        self._model = ModelFile.from_bytes(data, name)
+        # The processor gets what was checked, never the file itself.
+        self._processor: Any = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(self._model.to_bytes(bare=True))
+        except (RuntimeError, ValueError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise TokenizerError(f"{name}: sentencepiece refuses it: {reason}") from None
+        pieces = self._model.pieces
+        self._first_byte = next(i for i, piece in enumerate(pieces) if piece.type == BYTE)
+        self._words = {p.text: i for i, p in enumerate(pieces)} if self.kind == "word" else {}
+        self._space = next(i for i, piece in enumerate(pieces) if piece.text == SPACE)
+        self._surfaces: list[str | None] = [
+            None if p.type == BYTE else "" if p.type == CONTROL else p.text.replace(SPACE, " ")
+            for p in pieces
+        ]
+        self._surfaces[self.unk] = "\N{REPLACEMENT CHARACTER}"
+        self._sampler = Sampler(self._model, self._cut) if self.kind in ("bpe", "unigram") else None
 
     @classmethod
     def train(
@@ -37,41 +71,54 @@ class Tokenizer:
         `requested` keeps the number asked for, `vocabulary` says the number reached. Of more than
         `limit` sentences a sample, fixed by `seed`, is used.
         """
-        raise NotImplementedError
+        model = train_model(
+            sentences,
+            kind=kind,
+            vocabulary=vocabulary,
+            languages=languages,
+            seed=seed,
+            lowercase=lowercase,
+            limit=limit,
+        )
+        return cls(model.to_bytes())
 
     @property
     def vocabulary(self) -> int:
         """The number of ids."""
-        raise NotImplementedError
+        return len(self._model.pieces)
 
     @property
     def requested(self) -> int:
         """The vocabulary asked for at training; more than `vocabulary` when the data ran out."""
-        raise NotImplementedError
+        return self._model.requested
 
     @property
     def kind(self) -> Kind:
         """bpe, unigram, word or char."""
-        raise NotImplementedError
+        return self._model.kind
 
     @property
     def lowercase(self) -> bool:
         """Whether text is lowercased before it is cut; part of the file itself."""
-        raise NotImplementedError
+        return self._model.lowercase
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages that have a tag, in the order of their ids."""
-        raise NotImplementedError
+        return tuple(self._model.languages)
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the file's bytes."""
-        raise NotImplementedError
+        return hashlib.sha256(self._data).hexdigest()
 
     def tag(self, language: str) -> int:
         """The id of a language's tag: `tag("fr")` is the id of `<2fr>`."""
-        raise NotImplementedError
+        number = self._model.languages.get(language)
+        if number is None:
+            known = ", ".join(self.languages) or "none"
+            raise InputError(f"language {language!r} has no tag; this tokenizer knows: {known}")
+        return number
 
     def encode(
         self,
@@ -85,10 +132,20 @@ class Tokenizer:
     ) -> list[int]:
         """Text to ids: `[<start>] [<2language>] pieces… [<end>]`.
 
-        `sample` is the probability that a merge is left out (BPE-dropout); the cut is then a pure
-        function of (text, sample, seed), in any thread or process.
+        `sample` is the probability that a merge is left out (BPE-dropout; for unigram, that a
+        word's cut is drawn instead of the best); the cut is then a pure function of
+        (text, sample, seed), in any thread or process.
         """
-        raise NotImplementedError
+        ids = [self.start] if start else []
+        if language is not None:
+            ids.append(self.tag(language))
+        if sample:
+            ids.extend(self._sampled(self._prepare(text), sample, seed))
+        else:
+            ids.extend(self._encode(self._prepare(text)))
+        if end:
+            ids.append(self.end)
+        return ids
 
     def encode_batch(
         self,
@@ -101,34 +158,152 @@ class Tokenizer:
         seeds: Sequence[int] | None = None,
     ) -> list[list[int]]:
         """`encode` of each text, with its own seed."""
-        raise NotImplementedError
+        drawn: Sequence[int | None] = [None] * len(texts) if seeds is None else seeds
+        if len(drawn) != len(texts):
+            raise InputError(f"{len(drawn)} seeds for {len(texts)} texts; give one seed a text")
+        return [
+            self.encode(text, start=start, end=end, language=language, sample=sample, seed=seed)
+            for text, seed in zip(texts, drawn, strict=True)
+        ]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Ids to text; control symbols (`<pad>`, `<start>`, tags…) leave no trace."""
-        raise NotImplementedError
+        """Ids to text; control symbols (`<pad>`, `<start>`, tags…) leave no trace.
+
+        Bytes that form no character, which only a model can write, show as U+FFFD.
+        """
+        parts: list[str] = []
+        pending = bytearray()
+        for number in self._checked(ids):
+            surface = self._surfaces[number]
+            if surface is None:
+                pending.append(number - self._first_byte)
+                continue
+            if pending:
+                parts.append(pending.decode(errors="replace"))
+                pending.clear()
+            parts.append(surface)
+        parts.append(pending.decode(errors="replace"))
+        return "".join(parts).removeprefix(" ")
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """One label per id for showing; "▁" stands for the space before a word."""
-        raise NotImplementedError
+        return [self._model.pieces[number].text for number in self._checked(ids)]
 
-    def grow(self, sentences: Iterable[str], vocabulary: int, *, seed: int = 0) -> "Tokenizer":
+    def grow(
+        self,
+        sentences: Iterable[str],
+        vocabulary: int,
+        *,
+        languages: Sequence[str] = (),
+        seed: int = 0,
+        limit: int = 2_000_000,
+    ) -> "Tokenizer":
         """A tokenizer with further pieces learnt from sentences; every old id keeps its meaning."""
-        raise NotImplementedError
+        model = grow_model(
+            self._model,
+            sentences,
+            vocabulary=vocabulary,
+            languages=languages,
+            seed=seed,
+            limit=limit,
+        )
+        return Tokenizer(model.to_bytes())
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the sentencepiece file (`tokenizer.model`)."""
-        raise NotImplementedError
+        """Write the sentencepiece file (`tokenizer.model`): whole, or not at all."""
+        place = Path(path)
+        fresh = place.with_name(place.name + ".new")
+        try:
+            with fresh.open("wb") as file:
+                file.write(self._data)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(place)
+        except OSError as error:
+            raise TokenizerError(f"cannot write {place}: {error.strerror}") from None
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Tokenizer":
         """Read a file written by `save`; anything else is a TokenizerError."""
-        raise NotImplementedError
+        place = Path(path)
+        try:
+            with place.open("rb") as file:
+                data = file.read(LARGEST_FILE + 1)
+        except OSError as error:
+            raise TokenizerError(f"cannot read {place}: {error.strerror}") from None
+        return cls(data, str(place))
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
-        raise NotImplementedError
+        return self._data
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Tokenizer":
         """The tokenizer of a file's content."""
-        raise NotImplementedError
+        return cls(data)
+
+    def _prepare(self, text: str) -> str:
+        """Lowercase if asked, and put the space before the first word that each word has."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"text has a lone surrogate at character {error.start}; give valid Unicode"
+            ) from None
+        if not text:
+            return text
+        return " " + (lower(text) if self.lowercase else text)
+
+    def _encode(self, prepared: str) -> list[int]:
+        """The best cut. A literal ▁, which sentencepiece would take for a space, goes as bytes."""
+        segments = prepared.split(SPACE)
+        ids = self._cut(segments[0])
+        for segment in segments[1:]:
+            ids.extend(self._first_byte + byte for byte in _SPACE_BYTES)
+            ids.extend(self._cut(segment))
+        return ids
+
+    def _cut(self, segment: str) -> list[int]:
+        if self.kind != "word":
+            ids: list[int] = self._processor.EncodeAsIds(segment)
+            return ids
+        ids = []
+        for word in _words(segment.replace(" ", SPACE)):
+            number = self._words.get(word)
+            if number is not None:
+                ids.append(number)
+                continue
+            if word.startswith(SPACE):  # else sentencepiece would spell the space mark in bytes
+                ids.append(self._space)
+                word = word[1:]
+            ids.extend(self._first_byte + byte for byte in word.encode())
+        return ids
+
+    def _sampled(self, prepared: str, sample: float, seed: int | None) -> list[int]:
+        if self._sampler is None:
+            raise InputError(f"a {self.kind} tokenizer has one cut only; sample must be 0")
+        if not 0 < sample <= 1 or seed is None:
+            raise InputError(
+                f"sample {sample}, seed {seed}: sampling takes a probability and a seed"
+            )
+        random = Random(seed)
+        ids: list[int] = []
+        for number, segment in enumerate(prepared.split(SPACE)):
+            if number:
+                ids.extend(self._first_byte + byte for byte in _SPACE_BYTES)
+            for word in _words(segment.replace(" ", SPACE)):
+                ids.extend(self._sampler.cut(word, sample, random))
+        return ids
+
+    def _checked(self, ids: Iterable[int]) -> list[int]:
+        numbers = [int(number) for number in ids]
+        for number in numbers:
+            if not 0 <= number < len(self._surfaces):
+                raise InputError(f"id {number} is outside the vocabulary of {self.vocabulary}")
+        return numbers
+
+
+def _words(escaped: str) -> list[str]:
+    """Cut before every ▁, which stays with the word it begins."""
+    first, *rest = escaped.split(SPACE)
+    return [first] * bool(first) + [SPACE + word for word in rest]
