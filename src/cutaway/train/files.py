@@ -106,4 +106,4 @@ def _swap(one: Path, other: Path) -> bool:
     if renameat2 is None:
         return False
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
