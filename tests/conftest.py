@@ -1,0 +1,53 @@
+"""Fixtures that several folders need: the shared corpora, and one trained demo model for all."""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The corpora beside the checkout; tests that need them skip where they are absent."""
+    data = ROOT.parent / "shared" / "data"
+    if not data.is_dir():
+        pytest.skip(f"needs the corpora in {data}")
+    return data
+
+
+def _sources() -> str:
+    """A short hash of all that decides how the demo model comes out."""
+    digest = hashlib.sha256()
+    for stage in ("config.py", "text", "corpus", "model", "train", "cli/demo.py"):
+        path = ROOT / "src" / "cutaway" / stage
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@pytest.fixture(scope="session")
+def demo_folder() -> Path:
+    """The model folder that `cutaway demo --no-serve` trains: once a machine, by one worker."""
+    cache = Path(os.environ.get("CUTAWAY_TEST_CACHE", tempfile.gettempdir())) / "cutaway-tests"
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = cache / f"demo-{_sources()}"
+    with (cache / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the other workers wait here and then find the folder
+        environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+        result = subprocess.run(
+            [sys.executable, "-m", "cutaway", "demo", "--no-serve", "--out", str(folder)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=900,
+            check=False,
+        )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
