@@ -89,7 +89,7 @@ def local_attention(
     and, unless causal, the one after; a mask inside the block keeps the distance exact.
     """
     batch, heads, length, width = query.shape
-    blocks = -(-length // window)
+    blocks = (length + window - 1) // window  # a form torch.export can bound
     tail = blocks * window - length
     ahead = 0 if causal else window
     span = 2 * window + ahead  # keys one block of queries looks at
@@ -173,7 +173,10 @@ class MultiHeadAttention(nn.Module):
 def _check_mask(mask: Tensor, query: Tensor, key: Tensor) -> None:
     """Refuse a mask that is not boolean or does not broadcast to (B, H, Q, K)."""
     if mask.dtype != torch.bool:
-        raise InputError(f"mask is of type {mask.dtype}; expected bool with True = may attend")
+        raise InputError(
+            f"mask is of type {mask.dtype}; expected torch.bool with True = may attend: "
+            f"compare or convert it first"
+        )
     wanted = (*query.shape[:-1], key.shape[-2])  # (B, H, Q, K)
     fits = mask.dim() == len(wanted) and all(
         have in (1, want) for have, want in zip(mask.shape, wanted, strict=True)
@@ -181,5 +184,5 @@ def _check_mask(mask: Tensor, query: Tensor, key: Tensor) -> None:
     if not fits:
         raise InputError(
             f"mask has shape {tuple(mask.shape)}; expected {tuple(wanted)} "
-            f"(batch, heads, queries, keys), or 1 in any of them"
+            f"(batch, heads, queries, keys), or 1 in any of them: reshape or unsqueeze it"
         )

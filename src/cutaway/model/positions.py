@@ -45,7 +45,7 @@ class Positions(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Compute the sines anew after a change of type: float32 sines cast up stay inexact."""
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.is_sinusoidal and self.table is not None and not self.table.is_meta:
             self.table = sinusoidal(self.max_length, self.width).to(self.table)
         return self

@@ -35,6 +35,12 @@ class Stack(nn.Module):
             return padding if within is None else within.unsqueeze(0)
         return padding & within  # (B, Q, K)
 
+    def in_blocks(self, padding: Tensor | None) -> bool:
+        """Whether to keep to the window block by block: not if every matrix is to be real,
+        and not if the mask says more than which keys are padding."""
+        only_padding = padding is None or padding.shape[1] == 1
+        return self.config.attention == "local" and only_padding and not is_explicit()
+
     def finish(self, states: Tensor) -> Tensor:
         """The last norm, where there is one."""
         return states if self.norm is None else self.norm(states)
@@ -53,7 +59,7 @@ class Encoder(Stack):
         """Embedded tokens (B, S, D) and padding mask (B, 1, S) → memory (B, S, D)."""
         states = self.dropout(self.positions(tokens))
         length = states.shape[1]
-        local = self.config.attention == "local" and not is_explicit()
+        local = self.in_blocks(padding)
         mask = padding if local else self.self_mask(padding, length, length, states.device)
         for layer in self.layers:
             states = layer(states, mask, local=local)
@@ -81,7 +87,7 @@ class Decoder(Stack):
     ) -> Tensor:  # (B, T, D)
         states = self.dropout(self.positions(tokens, past))
         length = states.shape[1]
-        local = self.config.attention == "local" and state is None and not is_explicit()
+        local = state is None and self.in_blocks(padding)
         mask = padding if local else self.self_mask(padding, length, past + length, states.device)
         for index, layer in enumerate(self.layers):
             cache = None if state is None else state.layers[index]

@@ -34,8 +34,9 @@ class Embedding(nn.Module):
                 tokens = F.embedding(ids, self.weight)
             except IndexError:
                 raise InputError(
-                    f"ids range from {int(ids.min())} to {int(ids.max())}; this model's "
-                    f"vocabulary has ids 0 to {len(self.weight) - 1}"
+                    f"ids range from {int(ids.min())} to {int(ids.max())}; expected 0 to "
+                    f"{len(self.weight) - 1}, this model's vocabulary: encode the text with "
+                    f"the model's own tokenizer"
                 ) from None
         if self.scale == 1.0:
             return tokens
@@ -107,7 +108,7 @@ class Transformer(nn.Module):
             if target is None:
                 raise InputError("target is missing; an encoder-decoder takes (source, target)")
             memory = self.encode(source, source_mask)
-            memory_mask = self._padding(source, source_mask)
+            memory_mask = self._padding("source_mask", source, source_mask)
             if memory_mask is not None and memory_mask.shape[1] != 1:
                 raise InputError(
                     f"source_mask has shape {tuple(memory_mask.shape)}; with a target, expected "
@@ -116,7 +117,8 @@ class Transformer(nn.Module):
             return self.decode(target, memory, memory_mask, target_mask=target_mask)
         if target is not None:
             raise InputError(
-                f"a model of family {self.config.family!r} takes one sequence, not two"
+                f"target is given, but a model of family {self.config.family!r} takes one "
+                f"sequence: leave target out"
             )
         if self.config.family == "decoder":
             return self.decode(source, target_mask=source_mask)
@@ -127,7 +129,7 @@ class Transformer(nn.Module):
         if self.encoder is None:
             raise InputError("a model of family 'decoder' has no encoder; use decode")
         self._check_ids("source", source)
-        padding = self._padding(source, source_mask)
+        padding = self._padding("source_mask", source, source_mask)
         return cast(Tensor, self.encoder(self.embedding(source), padding))
 
     def decode(
@@ -136,25 +138,30 @@ class Transformer(nn.Module):
         memory: Tensor | None = None,  # (B, S, D)
         memory_mask: Tensor | None = None,  # (B, 1, S)
         *,
-        target_mask: Tensor | None = None,  # (B, 1 or T, T)
+        target_mask: Tensor | None = None,  # (B, 1 or T, T); with a state (B, 1, T), the new ones
         state: DecodingState | None = None,
     ) -> Tensor:  # (B, T, D)
         """Target ids so far, and the encoder's output, → states that predict the next tokens."""
         if self.decoder is None:
             raise InputError("a model of family 'encoder' has no decoder; use encode")
-        if self.encoder is not None and memory is None:
-            raise InputError("memory is missing; give decode the encoder's output")
+        self._check_ids("target", target)
+        self._check_memory(memory, target, state)
         if memory is not None:
             self._check_mask_shape("memory_mask", memory_mask, target, memory.shape[1])
-        self._check_ids("target", target)
-        past = 0
-        padding = self._padding(target, target_mask)
-        if state is not None:
-            past = state.length
-            real = state.extend(target != self.config.pad)
-            padding = real.unsqueeze(1)  # (B, 1, past + T)
         table = self.embedding if self.target_embedding is None else self.target_embedding
-        return cast(Tensor, self.decoder(table(target), padding, memory, memory_mask, state, past))
+        tokens = table(target)  # before the state changes: an unknown id must leave it as it was
+        past = 0
+        padding = self._padding("target_mask", target, target_mask)
+        if state is not None:
+            if padding.shape[1] != 1:
+                raise InputError(
+                    f"target_mask has shape {tuple(padding.shape)}; with a state, expected "
+                    f"(batch, 1, new tokens): decode without a state for finer masks"
+                )
+            past = state.length
+            real = state.extend(padding[:, 0].expand(target.shape))
+            padding = real.unsqueeze(1)  # (B, 1, past + T)
+        return cast(Tensor, self.decoder(tokens, padding, memory, memory_mask, state, past))
 
     def project(self, states: Tensor) -> Tensor:
         """States (B, T, D) → logits (B, T, V)."""
@@ -166,7 +173,10 @@ class Transformer(nn.Module):
         if self.classifier is None:
             raise InputError("this model has no classifier; set classes in its config")
         states = self.encode(source, source_mask)
-        real = (source != self.config.pad).unsqueeze(-1)  # (B, S, 1)
+        padding = self._padding("source_mask", source, source_mask)
+        if padding.shape[1] != 1:  # a finer mask says who sees whom, not which tokens are real
+            padding = self.padding(source)
+        real = padding.transpose(1, 2)  # (B, S, 1)
         pooled = (states * real).sum(1) / real.sum(1).clamp(min=1)  # (B, D)
         return cast(Tensor, self.classifier(pooled))
 
@@ -187,19 +197,42 @@ class Transformer(nn.Module):
         counts = {name: count for name, count in counts.items() if count}
         return {**counts, "total": sum(counts.values())}
 
-    def _padding(self, ids: Tensor, mask: Tensor | None) -> Tensor | None:
+    def _padding(self, name: str, ids: Tensor, mask: Tensor | None) -> Tensor:
         """The mask given, checked, or the one the ids imply."""
         if mask is None:
             return self.padding(ids)
-        self._check_mask_shape("mask", mask, ids, ids.shape[1])
+        self._check_mask_shape(name, mask, ids, ids.shape[1])
         return mask
+
+    def _check_memory(
+        self, memory: Tensor | None, target: Tensor, state: DecodingState | None
+    ) -> None:
+        """Refuse memory that is missing, not wanted, or not the encoder's output for this batch."""
+        if self.encoder is None:
+            if memory is not None:
+                raise InputError(
+                    f"memory of shape {tuple(memory.shape)} is given, but a model of family "
+                    f"'decoder' expects none: leave it out"
+                )
+            return
+        if memory is None:
+            raise InputError("memory is missing; give decode the encoder's output")
+        batch, width = target.shape[0], self.config.d_model
+        projected = state is not None and state.length > 0  # its keys and values are cached
+        fits = memory.dim() == 3 and memory.shape[2] == width
+        if not fits or (memory.shape[0] != batch and not projected):
+            raise InputError(
+                f"memory has shape {tuple(memory.shape)}; expected ({batch}, source length, "
+                f"{width}): give decode what encode returned for the same sentences"
+            )
 
     def _check_mask_shape(self, name: str, mask: Tensor | None, ids: Tensor, keys: int) -> None:
         if mask is None:
             return
         if mask.dtype != torch.bool:
             raise InputError(
-                f"{name} is of type {mask.dtype}; expected bool with True = may attend"
+                f"{name} is of type {mask.dtype}; expected torch.bool with True = may attend: "
+                f"compare or convert it first"
             )
         batch, length = ids.shape
         fits = (
@@ -211,14 +244,14 @@ class Transformer(nn.Module):
         if not fits:
             raise InputError(
                 f"{name} has shape {tuple(mask.shape)}; expected ({batch} or 1, {length} or 1, "
-                f"{keys}): batch, queries, keys"
+                f"{keys}): reshape or unsqueeze it to batch, queries, keys"
             )
 
     def _check_ids(self, name: str, ids: Tensor) -> None:
         if ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32):
             raise InputError(
                 f"{name} ids are of shape {tuple(ids.shape)} and type {ids.dtype}; "
-                f"expected integers of shape (batch, length)"
+                f"expected integers of shape (batch, length): one row of token ids a sentence"
             )
         if 0 in ids.shape:
             raise InputError(
