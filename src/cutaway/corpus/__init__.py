@@ -1,7 +1,7 @@
 """Files → clean pairs → batches; and a corpus of our own."""
 
 from cutaway.corpus.batches import Batch, BatchPlan, collate, to_tensors
-from cutaway.corpus.cleaning import Cleaning, clean
+from cutaway.corpus.cleaning import Cleaning, Filters, clean
 from cutaway.corpus.encoded import (
     EncodedPairs,
     LongReport,
@@ -20,6 +20,7 @@ __all__ = [
     "BatchPlan",
     "Cleaning",
     "EncodedPairs",
+    "Filters",
     "Harvested",
     "LongReport",
     "Pairs",

@@ -1,18 +1,37 @@
 """Cleaning: declared filters, and a count of what each removed."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cutaway.errors import InputError
+
+EXAMPLES = 5  # removed pairs kept per filter, to show
+
+# Chinese characters, kana, Thai, Lao, Burmese and Khmer: written without spaces between words.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff\N{REPLACEMENT CHARACTER}]")
+VISIBLE = re.compile(r"\w")
+
+Form = Literal["NFC", "NFKC", "NFD", "NFKD"]
 
 
 @dataclass(frozen=True)
 class Filters:
     """The filters in the order they are applied; None or False switches one off."""
 
-    normalise: str | None = "NFC"  # Unicode form both sides are brought to
+    normalise: Form | None = "NFC"  # Unicode form both sides are brought to
+    strip: bool = True  # white space around a side goes
     empty: bool = True  # a side without a visible character
-    control: bool = True  # a control character other than tab
+    control: bool = True  # a control character other than tab, or U+FFFD
     copied: bool = True  # target equals source
-    shortest: int | None = None  # fewer words on a side (characters where no spaces are written)
+    shortest: int | None = None  # fewer words on a side
     longest: int | None = 250  # more words on a side
     ratio: float | None = 9.0  # one side more than so many times longer than the other
     duplicate: bool = True  # the same pair once more
@@ -20,17 +39,110 @@ class Filters:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What cleaning did: pairs in, pairs out, removed by filter, changed by normalisation."""
+    """What cleaning did: `given = kept + Σ removed`; and how many pairs normalisation changed."""
 
     given: int
     kept: int
     removed: dict[str, int]
     normalised: int
     examples: dict[str, tuple[int, ...]]  # filter → numbers (from 0) of the first pairs removed
+    numbers: tuple[int, ...] = field(repr=False)  # place of each kept pair in the input, from 0
 
 
 def clean(
     pairs: Iterable[tuple[str, str]], filters: Filters | None = None
 ) -> tuple[list[tuple[str, str]], Cleaning]:
-    """Apply the filters; `given = kept + sum(removed.values())`."""
-    raise NotImplementedError
+    """Apply the filters in order; a removed pair counts for the first that removes it."""
+    filters = filters or Filters()
+    checks = _checks(filters)
+    removed = {name: 0 for name, _ in checks}
+    examples: dict[str, list[int]] = {name: [] for name in removed}
+    kept: list[tuple[str, str]] = []
+    numbers: list[int] = []
+    normalised = given = 0
+    for number, pair in enumerate(pairs):
+        given += 1
+        prepared = (_prepare(pair[0], filters), _prepare(pair[1], filters))
+        normalised += prepared != pair
+        for name, bad in checks:
+            if bad(*prepared):
+                removed[name] += 1
+                if len(examples[name]) < EXAMPLES:
+                    examples[name].append(number)
+                break
+        else:
+            kept.append(prepared)
+            numbers.append(number)
+    shown = {name: tuple(found) for name, found in examples.items()}
+    return kept, Cleaning(given, len(kept), removed, normalised, shown, tuple(numbers))
+
+
+def words(text: str) -> int:
+    """Words by white space, plus the characters of scripts written without spaces.
+
+    So "我喜欢 AI" counts four: length limits and ratios then mean about the same everywhere.
+    """
+    spaced, unspaced = UNSPACED.subn(" ", text)
+    return unspaced + len(spaced.split())
+
+
+def _prepare(text: str, filters: Filters) -> str:
+    if filters.normalise:
+        text = unicodedata.normalize(filters.normalise, text)
+    return text.strip() if filters.strip else text
+
+
+def _checks(filters: Filters) -> list[tuple[str, Callable[[str, str], bool]]]:
+    """Name and test of each filter that is on."""
+    checks: list[tuple[str, Callable[[str, str], bool]]] = []
+    if filters.empty:
+        checks.append(("empty", lambda source, target: _blank(source) or _blank(target)))
+    if filters.control:
+        checks.append(("control", lambda source, target: bool(CONTROL.search(source + target))))
+    if filters.copied:
+        checks.append(("copied", lambda source, target: source == target))
+    if filters.shortest is not None:
+        least = filters.shortest
+        checks.append(
+            ("shortest", lambda source, target: min(words(source), words(target)) < least)
+        )
+    if filters.longest is not None:
+        most = filters.longest
+        checks.append(("longest", lambda source, target: max(words(source), words(target)) > most))
+    if filters.ratio is not None:
+        if filters.ratio < 1:
+            raise InputError(f"ratio {filters.ratio}: expected at least 1")
+        checks.append(("ratio", _ratio(filters.ratio)))
+    if filters.duplicate:
+        checks.append(("duplicate", _Seen()))
+    return checks
+
+
+def _ratio(limit: float) -> Callable[[str, str], bool]:
+    def bad(source: str, target: str) -> bool:
+        first, second = words(source), words(target)
+        return max(first, second) > limit * max(1, min(first, second))
+
+    return bad
+
+
+class _Seen:
+    """Whether the same pair came before; 16 bytes a pair instead of its text."""
+
+    def __init__(self) -> None:
+        self._digests: set[bytes] = set()
+
+    def __call__(self, source: str, target: str) -> bool:
+        text = f"{len(source)}:{source}{target}".encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(text, digest_size=16).digest()
+        if digest in self._digests:
+            return True
+        self._digests.add(digest)
+        return False
+
+
+def _blank(text: str) -> bool:
+    """No visible character: only white space, control and format characters."""
+    if VISIBLE.search(text):
+        return False
+    return all(unicodedata.category(character)[0] in "ZC" for character in text)

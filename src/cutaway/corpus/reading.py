@@ -1,11 +1,45 @@
 """Read pairs, texts and labelled texts from any of the formats; the name tells which."""
 
+import json
 from collections.abc import Iterator
-from os import PathLike
-from typing import Literal
+from itertools import zip_longest
+from typing import Any, Literal, get_args
+
+from cutaway.corpus.catalogues import read_mo, read_po
+from cutaway.corpus.files import STANDARD_INPUT, Path, label, read_lines, suffixes
+from cutaway.corpus.tmx import read_tmx
+from cutaway.errors import DataError
 
 Format = Literal["text", "tsv", "jsonl", "tmx", "po", "mo"]
-Path = str | PathLike[str]
+
+_ENDINGS: dict[str, Format] = {
+    ".txt": "text",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".tmx": "tmx",
+    ".po": "po",
+    ".pot": "po",
+    ".mo": "mo",
+    ".gmo": "mo",
+}
+UTF8 = "utf-8-sig"  # UTF-8, with or without a byte-order mark
+
+
+def format_of(path: Path, said: Format | None = None) -> Format:
+    """The format said, or the one the file's name ends with (`.gz` aside)."""
+    if said is not None:
+        if said not in get_args(Format):
+            raise DataError(f"format {said!r}: expected one of {', '.join(get_args(Format))}")
+        return said
+    endings = suffixes(path)
+    if endings and endings[-1] in _ENDINGS:
+        return _ENDINGS[endings[-1]]
+    raise DataError(
+        f"{label(path)}: the name does not tell the format; "
+        f"say one of {', '.join(get_args(Format))}"
+    )
 
 
 def iterate_pairs(
@@ -15,14 +49,41 @@ def iterate_pairs(
     columns: tuple[int, int] = (1, 2),
     keys: tuple[str, str] | None = None,
     languages: tuple[str, str] | None = None,
-    encoding: str = "utf-8-sig",
+    encoding: str | None = None,
+    notes: list[str] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """(source, target) of a file or of two aligned ones, one at a time.
 
     `columns` (from 1) for TSV, `keys` for JSONL, `languages` for TMX. "-" is standard input; a
-    gzipped file is told by its first bytes. Nothing in the file: a DataError at the end.
+    gzipped file is told by its first bytes. What a format cannot give as a pair (a message not
+    translated, a unit without the language, a blank line) is left out and counted in `notes`.
     """
-    raise NotImplementedError
+    notes = [] if notes is None else notes
+    if isinstance(path, tuple):
+        if format not in (None, "text"):
+            raise DataError(f"two files are read as aligned text, not as {format}")
+        pairs = _aligned(path[0], path[1], encoding or UTF8)
+        name = f"{label(path[0])} and {label(path[1])}"
+    else:
+        name = label(path)
+        match format_of(path, format):
+            case "tsv":
+                pairs = _tsv(path, columns, encoding or UTF8, notes)
+            case "jsonl":
+                pairs = _jsonl_pairs(path, keys, languages, encoding or UTF8, notes)
+            case "tmx":
+                pairs = read_tmx(path, languages, notes)
+            case "po":
+                pairs = read_po(path, encoding, notes)
+            case "mo":
+                pairs = read_mo(path, encoding, notes)
+            case "text":
+                raise DataError(f"{name}: a text file holds one side; give its partner too")
+    count = 0
+    for count, pair in enumerate(pairs, 1):  # noqa: B007 - the count is used after the loop
+        yield pair
+    if not count:
+        raise DataError(f"{name}: no pair in it; expected at least one")
 
 
 def read_pairs(
@@ -32,10 +93,21 @@ def read_pairs(
     columns: tuple[int, int] = (1, 2),
     keys: tuple[str, str] | None = None,
     languages: tuple[str, str] | None = None,
-    encoding: str = "utf-8-sig",
+    encoding: str | None = None,
+    notes: list[str] | None = None,
 ) -> list[tuple[str, str]]:
     """All of `iterate_pairs`."""
-    raise NotImplementedError
+    return list(
+        iterate_pairs(
+            path,
+            format,
+            columns=columns,
+            keys=keys,
+            languages=languages,
+            encoding=encoding,
+            notes=notes,
+        )
+    )
 
 
 def read_texts(
@@ -43,10 +115,26 @@ def read_texts(
     format: Literal["text", "jsonl"] | None = None,
     *,
     key: str = "text",
-    encoding: str = "utf-8-sig",
+    encoding: str | None = None,
+    notes: list[str] | None = None,
 ) -> list[str]:
-    """Texts for a language model: one a line, or one JSON object a line."""
-    raise NotImplementedError
+    """Texts for a language model: one a line, or one JSON object a line; blank lines are noted.
+
+    A name that tells nothing means plain text.
+    """
+    notes = [] if notes is None else notes
+    if format is None:
+        format = "jsonl" if suffixes(path)[-1:] in ([".jsonl"], [".ndjson"]) else "text"
+    if format == "jsonl":
+        objects = _jsonl(path, encoding or UTF8, notes)
+        texts = [_value(item, key, where) for where, item in objects]
+    elif format == "text":
+        texts = [line for _, line in _filled(path, encoding or UTF8, notes)]
+    else:
+        raise DataError(f"texts in the format {format!r}: expected text or jsonl")
+    if not texts:
+        raise DataError(f"{label(path)}: no text in it; expected at least one line")
+    return texts
 
 
 def read_labelled(
@@ -54,7 +142,104 @@ def read_labelled(
     format: Literal["tsv", "jsonl"] | None = None,
     *,
     keys: tuple[str, str] = ("label", "text"),
-    encoding: str = "utf-8-sig",
+    encoding: str | None = None,
+    notes: list[str] | None = None,
 ) -> list[tuple[str, str]]:
     """(label, text) rows: TSV `label TAB text`, or JSON objects with both keys."""
-    raise NotImplementedError
+    notes = [] if notes is None else notes
+    said = format_of(path, format)
+    if said == "tsv":
+        rows = list(_tsv(path, (1, 2), encoding or UTF8, notes))
+    elif said == "jsonl":
+        objects = _jsonl(path, encoding or UTF8, notes)
+        rows = [(_value(o, keys[0], where), _value(o, keys[1], where)) for where, o in objects]
+    else:
+        raise DataError(f"{label(path)}: labelled text is tsv or jsonl, not {said}")
+    if not rows:
+        raise DataError(f"{label(path)}: no labelled text in it; expected at least one line")
+    return rows
+
+
+def _aligned(source: Path, target: Path, encoding: str) -> Iterator[tuple[str, str]]:
+    if source == target == STANDARD_INPUT:
+        raise DataError("both files are standard input; only one of them can be")
+    sources, targets = read_lines(source, encoding), read_lines(target, encoding)
+    for first, second in zip_longest(sources, targets):
+        if first is None or second is None:
+            short, long, rest = (
+                (source, target, targets) if first is None else (target, source, sources)
+            )
+            number = (first or second)[0]
+            total = number + sum(1 for _ in rest)
+            raise DataError(
+                f"{label(long)}, line {number}: no partner in {label(short)}, which ends at line "
+                f"{number - 1} of {total}; the files must be aligned line by line"
+            )
+        yield first[1], second[1]
+
+
+def _tsv(
+    path: Path, columns: tuple[int, int], encoding: str, notes: list[str]
+) -> Iterator[tuple[str, str]]:
+    if min(columns) < 1:
+        raise DataError(f"columns {columns[0]} and {columns[1]}: they are counted from 1")
+    for number, line in _filled(path, encoding, notes):
+        cells = line.split("\t")
+        if len(cells) < max(columns):
+            raise DataError(
+                f"{label(path)}, line {number}: {len(cells)} column(s); "
+                f"column {max(columns)} is missing (columns are separated by a tab)"
+            )
+        yield cells[columns[0] - 1], cells[columns[1] - 1]
+
+
+def _jsonl_pairs(
+    path: Path,
+    keys: tuple[str, str] | None,
+    languages: tuple[str, str] | None,
+    encoding: str,
+    notes: list[str],
+) -> Iterator[tuple[str, str]]:
+    source, target = keys or languages or ("source", "target")
+    for where, item in _jsonl(path, encoding, notes):
+        if keys is None and isinstance(item, list) and len(item) == 2:
+            item = {source: item[0], target: item[1]}
+        elif keys is None and isinstance(item, dict) and isinstance(item.get("translation"), dict):
+            item = item["translation"]
+        yield _value(item, source, where), _value(item, target, where)
+
+
+def _jsonl(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[str, Any]]:
+    for number, line in _filled(path, encoding, notes):
+        where = f"{label(path)}, line {number}"
+        try:
+            yield where, json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{where}: not JSON ({error.msg} at column {error.colno})") from None
+        except (RecursionError, ValueError) as error:
+            raise DataError(f"{where}: JSON that cannot be read ({error})") from None
+
+
+def _value(item: Any, key: str, where: str) -> str:
+    if not isinstance(item, dict):
+        raise DataError(f"{where}: {type(item).__name__} instead of an object with {key!r}")
+    if key not in item:
+        present = ", ".join(map(repr, list(item)[:8])) or "nothing"
+        raise DataError(f"{where}: no key {key!r}; present: {present}")
+    if not isinstance(item[key], str):
+        raise DataError(f"{where}: {key!r} is {type(item[key]).__name__}, expected text")
+    text = str(item[key])
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise DataError(f"{where}: {key!r} holds half of a surrogate pair, which is no text")
+    return text
+
+
+def _filled(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[int, str]]:
+    blank = 0
+    for number, line in read_lines(path, encoding):
+        if line.strip():
+            yield number, line
+        else:
+            blank += 1
+    if blank:
+        notes.append(f"{label(path)}: {blank} blank line(s) left out")

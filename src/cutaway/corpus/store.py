@@ -1,10 +1,69 @@
-"""The token store: a corpus larger than memory, encoded once and memory-mapped."""
+"""The token store: a corpus larger than memory, encoded once and memory-mapped.
 
+A folder of four flat little-endian arrays and `header.json`, which names the size and SHA-256 of
+each. It is written beside its place and moved there whole, so a store is complete or absent.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from array import array
 from collections.abc import Iterable
 from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
 
-from cutaway.corpus.encoded import EncodedPairs, Long, LongReport
+import numpy as np
+from numpy.typing import NDArray
+
+from cutaway.corpus.encoded import (
+    EncodedPairs,
+    Long,
+    LongReport,
+    encode_rows,
+    fingerprint,
+    token_code,
+)
+from cutaway.errors import DataError
 from cutaway.text import Tokenizer
+
+FORMAT = "cutaway token store 1"
+HEADER = "header.json"
+ARRAYS = ("source", "target", "offsets", "numbers")  # the order the fingerprint is made in
+BLOCK = 1 << 20  # bytes hashed or written at a time
+
+
+class _Writer:
+    """Appends numbers to a file, hashing as it goes."""
+
+    def __init__(self, path: Path, code: str) -> None:
+        self.file: BinaryIO = path.open("wb")
+        self.pending = array(code)
+        self.digest = hashlib.sha256()
+        self.count = 0
+
+    def extend(self, numbers: Iterable[int]) -> None:
+        before = len(self.pending)
+        self.pending.extend(numbers)
+        self.count += len(self.pending) - before
+        if len(self.pending) * self.pending.itemsize >= BLOCK:
+            self.flush()
+
+    def flush(self) -> None:
+        if sys.byteorder == "big":
+            self.pending.byteswap()
+        block = self.pending.tobytes()
+        self.digest.update(block)
+        self.file.write(block)
+        del self.pending[:]
+
+    def close(self) -> None:
+        self.flush()
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
 
 
 def build_store(
@@ -17,10 +76,140 @@ def build_store(
     max_length: int | None = None,
     long: Long = "truncate",
 ) -> LongReport:
-    """Encode pairs one by one into a store folder; memory stays flat whatever their number."""
-    raise NotImplementedError
+    """Encode pairs one by one into a store folder; memory stays flat whatever their number.
+
+    An older store at the same place is replaced once the new one is complete.
+    """
+    target = target or source
+    place = Path(path)
+    if place.exists() and not (place / HEADER).is_file():
+        raise DataError(f"{place}: exists and is no token store; give another folder")
+    fresh = place.with_name(place.name + ".new")
+    long_numbers: list[int] = []
+    try:
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        code = token_code(max(source.vocabulary, target.vocabulary))
+        codes = dict(zip(ARRAYS, (code, code, "q", "q"), strict=True))
+        writers = {name: _Writer(fresh / f"{name}.bin", codes[name]) for name in ARRAYS}
+        try:
+            rows = encode_rows(
+                pairs,
+                source,
+                target,
+                language=language,
+                max_length=max_length,
+                long=long,
+                too_long=long_numbers.append,
+            )
+            writers["offsets"].extend((0, 0))
+            for number, source_ids, target_ids in rows:
+                writers["source"].extend(source_ids)
+                writers["target"].extend(target_ids)
+                writers["offsets"].extend((writers["source"].count, writers["target"].count))
+                writers["numbers"].extend((number,))
+        finally:
+            for writer in writers.values():
+                writer.close()
+        if not writers["numbers"].count:
+            raise DataError("no pair is left to store; give a corpus, or a larger limit on length")
+        header = {
+            "format": FORMAT,
+            "pairs": writers["numbers"].count,
+            "vocabulary": [source.vocabulary, target.vocabulary],
+            "tokenizers": [source.fingerprint, target.fingerprint],
+            "language": language,
+            "max_length": max_length,
+            "long": {long: len(long_numbers)},
+            "arrays": {
+                name: {
+                    "type": np.dtype(codes[name]).newbyteorder("<").str,
+                    "count": writers[name].count,
+                    "sha256": writers[name].digest.hexdigest(),
+                }
+                for name in ARRAYS
+            },
+            "fingerprint": fingerprint(writers[name].digest.hexdigest() for name in ARRAYS),
+        }
+        with (fresh / HEADER).open("w", encoding="utf-8") as file:
+            json.dump(header, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.rmtree(place, ignore_errors=True)
+        fresh.rename(place)
+    except OSError as error:
+        raise DataError(f"{place}: the store cannot be written ({error.strerror})") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return LongReport(max_length, long, tuple(long_numbers))
 
 
-def open_store(path: str | PathLike[str], *, verify: bool = True) -> EncodedPairs:
-    """Map a store folder; `verify` compares every file with its SHA-256 first."""
-    raise NotImplementedError
+def open_store(
+    path: str | PathLike[str],
+    source: Tokenizer | None = None,
+    target: Tokenizer | None = None,
+    *,
+    verify: bool = True,
+) -> EncodedPairs:
+    """Map a store folder; `verify` compares every file with its SHA-256 first.
+
+    With tokenizers given, a store made with others is refused.
+    """
+    place = Path(path)
+    header = read_header(place)
+    if source is not None:
+        expected = [source.fingerprint, (target or source).fingerprint]
+        if header.get("tokenizers") != expected:
+            raise DataError(f"{place}: built with another tokenizer; build it again")
+    try:
+        arrays = [_map(place, name, header["arrays"][name], verify) for name in ARRAYS]
+        pairs, max_length = int(header["pairs"]), header["max_length"]
+        if verify and header["fingerprint"] != fingerprint(
+            header["arrays"][name]["sha256"] for name in ARRAYS
+        ):
+            raise DataError(f"{place}: its header contradicts itself; build the store again")
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{place}/{HEADER} is damaged ({error!r}); build it again") from None
+    offsets = arrays[2]
+    if len(arrays[3]) != pairs or len(offsets) != 2 * (pairs + 1):
+        raise DataError(f"{place}: {pairs} pairs in the header, other numbers in the files")
+    return EncodedPairs(arrays[0], arrays[1], offsets.reshape(-1, 2), arrays[3], max_length)
+
+
+def read_header(path: str | PathLike[str]) -> dict[str, Any]:
+    """What a store says of itself: pairs, vocabulary, tokenizers' fingerprints, arrays."""
+    place = Path(path) / HEADER
+    try:
+        header = json.loads(place.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(
+            f"{path}: no {HEADER}; expected a folder made by `cutaway data build`"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{place}: cannot be read ({error})") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise DataError(f"{place}: not a {FORMAT!r}; build the store again")
+    return header
+
+
+def _map(place: Path, name: str, said: dict[str, Any], verify: bool) -> NDArray[Any]:
+    path = place / f"{name}.bin"
+    kind, count = np.dtype(str(said["type"])), int(said["count"])
+    if kind.str not in ("<u2", "<u4", "<i8") or count < 0:
+        raise DataError(f"{place / HEADER}: {name} has the type {kind.str}")
+    try:
+        size = path.stat().st_size
+        if size != count * kind.itemsize:
+            raise DataError(f"{path}: {size} bytes, expected {count * kind.itemsize}; build again")
+        if verify:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if digest != said["sha256"]:
+                raise DataError(f"{path}: altered since it was built (SHA-256); build it again")
+        if not count:
+            return np.empty(0, kind)
+        return np.memmap(path, kind, mode="r")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None

@@ -1,0 +1,102 @@
+"""Open a corpus file: plain, gzipped or standard input, with file and line in every complaint."""
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path as FilePath
+from typing import BinaryIO, cast
+
+from cutaway.errors import DataError
+
+Path = str | PathLike[str]
+
+GZIP = b"\x1f\x8b"
+STANDARD_INPUT = "-"
+
+
+def label(path: Path) -> str:
+    """How a file is called in messages."""
+    return "standard input" if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
+
+
+def suffixes(path: Path) -> list[str]:
+    """The endings of a file's name in lower case, without .gz: a.en.TSV.gz → [.en, .tsv]."""
+    found = [suffix.lower() for suffix in FilePath(os.fspath(path)).suffixes]
+    return found[:-1] if found[-1:] == [".gz"] else found
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """The file's bytes, decompressed when its first two bytes say gzip."""
+    try:
+        if os.fspath(path) == STANDARD_INPUT:
+            with _decompressed(sys.stdin.buffer) as stream:
+                yield stream
+            return
+        with FilePath(path).open("rb") as file, _decompressed(file) as stream:
+            yield stream
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{label(path)}: the gzipped data is damaged ({error})") from None
+    except FileNotFoundError:
+        raise DataError(f"{label(path)}: no such file; give the path of a corpus") from None
+    except OSError as error:
+        raise DataError(f"{label(path)}: cannot be read ({error.strerror or error})") from None
+
+
+@contextmanager
+def _decompressed(raw: BinaryIO) -> Iterator[BinaryIO]:
+    if not isinstance(raw, io.BufferedReader):  # a stand-in for standard input
+        raw = io.BufferedReader(io.BytesIO(raw.read()))
+    if raw.peek(2)[:2] == GZIP:
+        with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
+            yield cast(BinaryIO, unpacked)
+    else:
+        yield raw
+
+
+def read_lines(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[int, str]]:
+    """(number from 1, line without its end), split at \\n and \\r\\n only.
+
+    Other marks that Unicode calls a line break may be part of a sentence.
+    """
+    try:
+        b"".decode(encoding)
+    except LookupError:
+        raise DataError(f"encoding {encoding!r} is not known; expected utf-8, latin-1, …") from None
+    wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
+    with open_bytes(path) as stream:
+        if wide:  # a newline is more than one byte there, so decode first
+            yield from _decoded_first(stream, path, encoding)
+            return
+        for number, raw in enumerate(stream, 1):
+            try:
+                line = raw.decode("utf-8" if encoding == "utf-8-sig" and number > 1 else encoding)
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{label(path)}, line {number}: byte {error.start + 1} is not "
+                    f"{encoding_name(encoding)} ({error.reason}); convert the file or name its "
+                    "encoding"
+                ) from None
+            yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def _decoded_first(stream: BinaryIO, path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
+    number = 0
+    try:
+        for number, line in enumerate(text, 1):
+            yield number, line.removesuffix("\n").removesuffix("\r")
+    except UnicodeError as error:
+        raise DataError(
+            f"{label(path)}, line {number + 1}: not {encoding_name(encoding)} ({error})"
+        ) from None
+
+
+def encoding_name(encoding: str) -> str:
+    """An encoding's name for people."""
+    return "UTF-8" if encoding == "utf-8-sig" else encoding
