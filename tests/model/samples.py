@@ -64,3 +64,8 @@ def inputs(config: ModelConfig) -> tuple[Tensor, ...]:
     source = batch((7, 4, 5), vocabulary=config.vocabulary)
     target = batch((6, 3, 11), vocabulary=config.output_vocabulary, seed=5)
     return (source, target) if config.family == "encoder-decoder" else (source,)
+
+
+def close(got: Tensor, expected: Tensor, within: float = 1e-12) -> None:
+    """The same shape and type, and no cell further away than this."""
+    torch.testing.assert_close(got, expected, rtol=0.0, atol=within)
