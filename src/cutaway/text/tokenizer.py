@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from cutaway.errors import InputError, TokenizerError
-from cutaway.text.model_file import BYTE, CONTROL, LARGEST_FILE, SPACE, Kind, ModelFile
+from cutaway.text.model_file import BYTE, CONTROL, LARGEST_FILE, NORMAL, SPACE, Kind, ModelFile
 from cutaway.text.sampling import Sampler
 from cutaway.text.training import grow_model, lower, train_model
 
@@ -45,7 +45,7 @@ class Tokenizer:
             raise TokenizerError(f"{name}: sentencepiece refuses it: {reason}") from None
         pieces = self._model.pieces
         self._first_byte = next(i for i, piece in enumerate(pieces) if piece.type == BYTE)
-        self._words = {p.text: i for i, p in enumerate(pieces)} if self.kind == "word" else {}
+        self._words = {p.text: i for i, p in enumerate(pieces) if p.type == NORMAL}
         self._space = next(i for i, piece in enumerate(pieces) if piece.text == SPACE)
         self._surfaces: list[str | None] = [
             None if p.type == BYTE else "" if p.type == CONTROL else p.text.replace(SPACE, " ")

@@ -61,14 +61,15 @@ def train_model(
     chunks = list(_chunks(_sample(sentences, limit, seed), lowercase))
     if not chunks:
         raise TokenizerError("no text to learn a tokenizer from; give at least one sentence")
-    coverage = _coverage(chunks, (vocabulary - reserved) // 2) if kind != "char" else 1.0
+    if kind in ("bpe", "unigram"):
+        chunks = _common(chunks, (vocabulary - reserved) // 2)
     pieces, charsmap = _run(
         chunks,
         lowercase,
         model_type=kind,
         vocab_size=vocabulary,
         control_symbols=controls,
-        character_coverage=coverage,
+        character_coverage=1.0,
     )
     if all(piece.text != SPACE for piece in pieces):  # a word vocabulary has words only
         kept = pieces[: vocabulary - 1]
@@ -142,18 +143,21 @@ def _chunks(sentences: Iterable[str], lowercase: bool) -> Iterator[str]:
                 yield chunk
 
 
-def _coverage(chunks: list[str], most: int) -> float:
-    """The share of text made of its `most` most frequent characters.
+def _common(chunks: list[str], most: int) -> list[str]:
+    """The text without all but its `most` most frequent characters.
 
-    Rarer ones are left to the bytes, so that they cannot crowd out the merges.
+    Every character learnt takes a place; rare ones are left to the bytes, so that they cannot
+    crowd out the merges.
     """
-    counts: Counter[str] = Counter({SPACE: len(chunks)})
+    counts: Counter[str] = Counter()
     for chunk in chunks:
         counts.update(chunk)
-    if len(counts) <= most:
-        return 1.0
-    covered = sum(count for _, count in counts.most_common(max(1, most)))
-    return max(1e-6, covered / counts.total() - 1e-9)
+    del counts[" "]
+    rare = [character for character, _ in counts.most_common()[max(1, most - 1) :]]
+    if not rare:
+        return chunks
+    table = str.maketrans(dict.fromkeys(rare, " "))
+    return [left for chunk in chunks if (left := chunk.translate(table).strip())]
 
 
 def _run(chunks: list[str], lowercase: bool, **settings: Any) -> tuple[tuple[Piece, ...], bytes]:
