@@ -164,6 +164,27 @@ class MultiHeadAttention(nn.Module):
         output: Tensor = self.W_O(concatenated)  # (B, Q, D)
         return output
 
+    def weights(
+        self,
+        states: Tensor,  # (B, Q, D)
+        memory: Tensor,  # (B, K, D)
+        mask: Tensor | None,  # (B or 1, Q or 1, K)
+        *,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:  # (B, H, Q, K)
+        """How much each head's query draws from each key, for who wants to see it; no dropout.
+
+        weights = softmax(Q Kᵀ / √d_k)
+        """
+        query = self._split(self.W_Q(states))
+        complete = cache is not None and cache.complete
+        key = cache.keys_and_values()[0] if cache and complete else self._split(self.W_K(memory))
+        scaled = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        if mask is None:
+            return torch.softmax(scaled, dim=-1)
+        hidden = ~mask.unsqueeze(1)
+        return torch.softmax(scaled.masked_fill(hidden, -math.inf), -1).masked_fill(hidden, 0.0)
+
     def _split(self, projected: Tensor) -> Tensor:
         """(B, L, H·W) → (B, H, L, W)."""
         batch, length, _ = projected.shape

@@ -1,0 +1,108 @@
+"""One path through the sentence: the most probable token each time, or one drawn by chance.
+
+y_t = argmax P(y | y_<t, source), until <end>
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from cutaway.decode.choosing import allowed, draw, tolerance, uniform
+from cutaway.decode.hypothesis import Hypothesis, SearchResult
+from cutaway.decode.options import DecodeOptions
+from cutaway.decode.stepper import Ids, Special, Stepper, Task
+from cutaway.model import Transformer
+
+KEEP = 0.75  # finished rows leave the batch when no more than this share is still growing
+
+
+class _Path:
+    """One row's output while it grows."""
+
+    def __init__(self, prefix: Ids, limit: int) -> None:
+        self.prefix = prefix
+        self.limit = limit
+        self.ids: list[int] = []
+        self.costs: list[float] = []
+        self.excess = 0.0  # attention beyond one share a source token
+        self.near_tie = False
+        self.growing = True
+
+    def add(self, token: int, cost: float, end: int) -> None:
+        self.ids.append(token)
+        self.costs.append(cost)
+        self.growing = token != end and len(self.ids) < self.limit
+
+    def result(self, end: int, options: DecodeOptions) -> SearchResult:
+        penalised = sum(self.costs) - options.coverage_penalty * self.excess
+        hypothesis = Hypothesis(
+            ids=tuple(self.ids),
+            log_probabilities=tuple(self.costs),
+            score=penalised / len(self.ids) ** options.length_penalty,
+            finished=self.ids[-1] == end,
+        )
+        return SearchResult([hypothesis], self.near_tie)
+
+
+@torch.inference_mode()
+def greedy_search(
+    model: Transformer, tasks: Sequence[Task], options: DecodeOptions, special: Special
+) -> list[SearchResult]:
+    """One hypothesis a task; it does not depend on the other tasks of the batch."""
+    end = special.end
+    stepper = Stepper(model, tasks, coverage=options.coverage_penalty > 0)
+    margin = tolerance(stepper.dtype)
+    paths = [_Path(task.prefix, task.limit(options, model)) for task in tasks]
+    active = list(range(len(tasks)))  # which task each row of the batch is
+
+    # What every row is forced to begin with goes in at once; the rest is forced step by step.
+    common = min(len(path.prefix) for path in paths)
+    common = min(common, min(path.limit for path in paths) - 1)
+    first = [[special.start, *path.prefix[:common]] for path in paths]
+    log_p = stepper.step(torch.tensor(first, device=stepper.device))  # (R, common + 1, V)
+    for place in range(common):
+        for row, path in enumerate(paths):
+            token = path.prefix[place]
+            path.add(token, float(log_p[row, place, token]), end)
+    log_p = log_p[:, -1]  # (R, V)
+    step = common
+
+    while True:
+        open_ = allowed(log_p, [paths[row].ids for row in active], step, options, special)
+        best, gap = _best(open_)
+        chosen = best.tolist()
+        close = (gap < margin).tolist()
+        for place, row in enumerate(active):
+            path = paths[row]
+            if step < len(path.prefix):
+                chosen[place], close[place] = path.prefix[step], False
+            elif options.sample and path.growing:
+                chance = uniform(options.seed, tasks[row].key, tasks[row].sample, step)
+                chosen[place], close[place] = draw(open_[place], options, chance, margin)
+        fed = torch.tensor(chosen, device=stepper.device)
+        costs = log_p.gather(1, fed[:, None])[:, 0].tolist()
+        excess = stepper.excess().tolist() if options.coverage_penalty > 0 else None
+        for place, row in enumerate(active):
+            path = paths[row]
+            if path.growing:
+                path.add(chosen[place], costs[place], end)
+                path.near_tie = path.near_tie or close[place]
+                path.excess = excess[place] if excess else 0.0
+        growing = [place for place, row in enumerate(active) if paths[row].growing]
+        if not growing:
+            return [path.result(end, options) for path in paths]
+        if len(growing) <= KEEP * len(active):
+            active = [active[place] for place in growing]
+            fed = fed[growing]
+            stepper.select(torch.tensor(growing, device=stepper.device))
+        log_p = stepper.step(fed[:, None])[:, 0]
+        step += 1
+
+
+def _best(open_: Tensor) -> tuple[Tensor, Tensor]:
+    """The best token of each row and how far it is ahead of the second."""
+    top, best = open_.max(1)
+    second = open_.scatter(1, best[:, None], -math.inf).amax(1)
+    return best, top - second

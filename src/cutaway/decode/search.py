@@ -1,0 +1,76 @@
+"""Any number of sources in, their hypotheses out: batches by token budget, ties settled.
+
+Sums of floating-point numbers depend on their order, and their order on the shape of the batch.
+So a choice closer than the arithmetic is exact is not made in a batch: that sentence is decoded
+again alone, always in the same shape. The tokens are then the same whatever the batch was.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from cutaway.decode.beam import beam_search
+from cutaway.decode.greedy import greedy_search
+from cutaway.decode.hypothesis import Hypothesis, SearchResult
+from cutaway.decode.options import DecodeOptions
+from cutaway.decode.stepper import Special, Task
+from cutaway.model import Transformer
+
+TOKENS = 4096  # rows × longest source of a batch
+
+
+def search(
+    model: Transformer,
+    tasks: Sequence[Task],
+    options: DecodeOptions,
+    special: Special,
+    *,
+    tokens: int = TOKENS,
+    tree: bool = False,
+) -> list[SearchResult]:
+    """The hypotheses of each task, best first, in the order of the tasks."""
+    wanted = [
+        Task(task.source, task.prefix, sample)
+        for task in tasks
+        for sample in range(options.n_best if options.sample else 1)
+    ]
+    found: dict[Task, SearchResult] = {}
+    different = list(dict.fromkeys(wanted))
+    for batch in by_budget(different, tokens // options.beam):
+        results = _search_batch(model, batch, options, special, tree)
+        for task, result in zip(batch, results, strict=True):
+            if result.near_tie and len(batch) > 1:
+                (result,) = _search_batch(model, [task], options, special, tree)
+            found[task] = result
+    if not options.sample:
+        return [found[task] for task in wanted]
+    draws = iter(wanted)
+    return [_joined([found[next(draws)] for _ in range(options.n_best)]) for _ in range(len(tasks))]
+
+
+def by_budget(tasks: Sequence[Task], tokens: int) -> Iterator[list[Task]]:
+    """Tasks of like length together; rows × longest source within the budget, or one row."""
+    batch: list[Task] = []
+    for task in sorted(tasks, key=_length):
+        if batch and (len(batch) + 1) * _length(task) > tokens:
+            yield batch
+            batch = []
+        batch.append(task)
+    if batch:
+        yield batch
+
+
+def _length(task: Task) -> int:
+    return max(len(task.source or ()), len(task.prefix) + 1)
+
+
+def _search_batch(
+    model: Transformer, batch: list[Task], options: DecodeOptions, special: Special, tree: bool
+) -> list[SearchResult]:
+    if options.beam == 1 and not tree:
+        return greedy_search(model, batch, options, special)
+    return beam_search(model, batch, options, special, tree=tree)
+
+
+def _joined(results: Sequence[SearchResult]) -> SearchResult:
+    """Several draws for one source, the best first."""
+    drawn: list[Hypothesis] = [result.hypotheses[0] for result in results]
+    return SearchResult(sorted(drawn, key=lambda hypothesis: -hypothesis.score))

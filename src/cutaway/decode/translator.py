@@ -1,0 +1,318 @@
+"""`Translator`: texts in, translations out, with guards for what real text brings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cutaway.decode.engine import Engine, TorchEngine
+from cutaway.decode.forced import Forced, force
+from cutaway.decode.guards import Notice, Piece, cut, join, loop, odd_length
+from cutaway.decode.hypothesis import Hypothesis, SearchResult
+from cutaway.decode.options import DecodeOptions
+from cutaway.decode.stepper import Special, Task
+from cutaway.decode.translation import Alternative, Rival, Token, Translation
+from cutaway.errors import InputError
+from cutaway.text import Tokenizer
+from cutaway.train.folder import ModelFolder, read_model_folder
+
+SPLIT = 100  # a line of more tokens than this is cut into its sentences
+
+
+class Translator:
+    """A model folder put to work: raw text in, raw text out."""
+
+    def __init__(self, folder: ModelFolder, engine: Engine | None = None) -> None:
+        if folder.model.config.family != "encoder-decoder":
+            raise InputError(
+                f"this model is of family {folder.model.config.family!r}; to translate, "
+                f"expected 'encoder-decoder': use generate, fill or classify"
+            )
+        self.folder = folder
+        self.model = folder.model.eval()
+        self.tokenizer: Tokenizer = folder.tokenizer
+        self.target_tokenizer: Tokenizer = folder.target_tokenizer or folder.tokenizer
+        self.engine: Engine = engine if engine is not None else TorchEngine(self.model)
+        self.defaults = DecodeOptions.from_dict(folder.generation, where="generation.json")
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "cpu") -> "Translator":
+        """The translator of a model folder."""
+        return cls(read_model_folder(Path(path), device=device))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The target languages that can be asked for by name; none: the model knows only one."""
+        return self.tokenizer.languages
+
+    @cached_property
+    def special(self) -> Special:
+        """The ids decoding must know."""
+        target = self.target_tokenizer
+        tags = tuple(target.tag(language) for language in target.languages)
+        return Special(
+            target.start, target.end, (target.pad, target.unk, target.start, target.mask, *tags)
+        )
+
+    def options(self, **changes: Any) -> DecodeOptions:
+        """The folder's own options with changes; a beam returns all it found unless told not to."""
+        if "sample" in changes or "beam" in changes:
+            changes = {"n_best": 1 if changes.get("sample") else changes.get("beam", 1), **changes}
+        values = {**self.defaults.to_dict(), **changes}
+        if values["sample"] and "beam" not in changes:
+            values["beam"] = 1
+        return DecodeOptions.from_dict(values)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        language: str | None = None,  # of the target, for a model that knows several
+        prefix: str | Sequence[int] = "",  # what every translation must begin with: text or ids
+        rivals: int = 0,  # name so many runners-up of every token
+        alignment: bool = False,  # add the attention target × source
+        tree: bool = False,  # add the tree of the beam
+        split: int = SPLIT,  # tokens above which a line is cut into sentences
+        **options: Any,  # of DecodeOptions: beam=5, sample=True, temperature=0.8 …
+    ) -> list[Translation]:
+        """Translate texts of any length, in order; one Translation a text."""
+        if isinstance(texts, str):
+            raise InputError("translate takes a list of texts; put the one text into a list")
+        chosen = self.options(**options)
+        start = self._prefix(prefix)
+        room = min(split, self.model.config.max_length) - 2  # <end> and a language tag
+        cuts = [cut(text, self._count, room) for text in texts]
+        tasks = [
+            self.task(piece.text, language=language, prefix=start)
+            for pieces in cuts
+            for piece in pieces
+            if piece.translate
+        ]
+        results = self.engine.search(tasks, chosen, self.special, tree=tree) if tasks else []
+        repaired = self._without_loops(tasks, results, chosen)
+        details: list[Forced | None] = [None] * len(tasks)
+        if tasks and (rivals or alignment):
+            judged = [
+                Task(task.source, result.hypotheses[0].ids)
+                for task, (result, _) in zip(tasks, repaired, strict=True)
+            ]
+            details = list(
+                force(self.model, judged, self.special, rivals=rivals, attention=alignment)
+            )
+        fresh = iter(zip(tasks, repaired, details, strict=True))
+        return [
+            self._assembled(
+                text,
+                pieces,
+                [next(fresh) for piece in pieces if piece.translate],
+                chosen,
+            )
+            for text, pieces in zip(texts, cuts, strict=True)
+        ]
+
+    def task(self, text: str, *, language: str | None = None, prefix: Sequence[int] = ()) -> Task:
+        """One sentence as ids, ready for a search."""
+        source = tuple(self.tokenizer.encode(text, end=True, language=language))
+        return Task(source, tuple(prefix))
+
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, language: str | None = None
+    ) -> list[tuple[Token, ...]]:
+        """Judge given translations: every token, <end> too, with its log-probability."""
+        if len(sources) != len(targets):
+            raise InputError(
+                f"{len(sources)} sources and {len(targets)} targets; expected as many of each"
+            )
+        tasks = [
+            self.task(
+                source, language=language, prefix=self.target_tokenizer.encode(target, end=True)
+            )
+            for source, target in zip(sources, targets, strict=True)
+        ]
+        judged = force(self.model, tasks, self.special)
+        return [
+            self._tokens(task.prefix, forced.log_probabilities, forced)
+            for task, forced in zip(tasks, judged, strict=True)
+        ]
+
+    def alternatives(
+        self,
+        text: str,
+        position: int,
+        *,
+        count: int = 5,
+        language: str | None = None,
+        **options: Any,
+    ) -> list[Alternative]:
+        """How the translation would go with another token at a position: the best of each."""
+        chosen = self.options(**{**options, "n_best": 1})
+        task = self.task(text, language=language)
+        (result,) = self.engine.search([task], chosen, self.special)
+        ids = result.hypotheses[0].ids
+        if not 0 <= position < len(ids):
+            raise InputError(
+                f"position is {position}; this translation has tokens 0 to {len(ids) - 1}"
+            )
+        never = len(self.special.forbidden)
+        judged = Task(task.source, ids[: position + 1])
+        (forced,) = force(self.model, [judged], self.special, rivals=count + never)
+        others = [
+            token for token, _ in forced.rivals[position] if token not in self.special.forbidden
+        ]
+        tasks = [Task(task.source, (*ids[:position], other)) for other in others[:count]]
+        found = self.engine.search(tasks, chosen, self.special)
+        return [
+            Alternative(self._text(result.hypotheses[0]), result.hypotheses[0].score)
+            for result in found
+        ]
+
+    def _prefix(self, prefix: str | Sequence[int]) -> tuple[int, ...]:
+        if isinstance(prefix, str):
+            return tuple(self.target_tokenizer.encode(prefix)) if prefix else ()
+        return tuple(prefix)
+
+    def _count(self, text: str) -> int:
+        return len(self.tokenizer.encode(text))
+
+    def _text(self, hypothesis: Hypothesis) -> str:
+        return self.target_tokenizer.decode(hypothesis.ids)
+
+    def _tokens(
+        self, ids: Sequence[int], costs: Sequence[float], forced: Forced | None
+    ) -> tuple[Token, ...]:
+        pieces = self.target_tokenizer.pieces(ids)
+        rivals: list[tuple[Rival, ...]] = [()] * len(ids)
+        if forced is not None:
+            rivals = [
+                tuple(
+                    Rival(token, piece, value)
+                    for (token, value), piece in zip(
+                        others,
+                        self.target_tokenizer.pieces(token for token, _ in others),
+                        strict=True,
+                    )
+                )
+                for others in forced.rivals
+            ]
+        return tuple(
+            Token(token, piece, cost, others)
+            for token, piece, cost, others in zip(ids, pieces, costs, rivals, strict=True)
+        )
+
+    def _without_loops(
+        self, tasks: Sequence[Task], results: Sequence[SearchResult], options: DecodeOptions
+    ) -> list[tuple[SearchResult, Notice | None]]:
+        """Decode again without repeated n-grams what went in circles though its source does not."""
+        found: list[tuple[SearchResult, Notice | None]] = [(result, None) for result in results]
+        circling = {
+            place: circle
+            for place, (task, result) in enumerate(zip(tasks, results, strict=True))
+            if not options.no_repeat
+            and (circle := loop(result.hypotheses[0].ids)) is not None
+            and loop(task.source or ()) is None
+        }
+        if not circling:
+            return found
+        again = self.engine.search(
+            [tasks[place] for place in circling], replace(options, no_repeat=3), self.special
+        )
+        for (place, (start, period)), second in zip(circling.items(), again, strict=True):
+            repeated = self.target_tokenizer.decode(
+                results[place].hypotheses[0].ids[start : start + period]
+            )
+            better = loop(second.hypotheses[0].ids) is None and second.hypotheses[0].finished
+            done = (
+                "decoded again without repeated 3-grams"
+                if better
+                else "and decoding again did not help: the text may be unlike the training data"
+            )
+            notice = Notice("loop", f"the output repeated {repeated.strip()!r} in a loop; {done}")
+            tree = found[place][0].tree
+            found[place] = (
+                SearchResult(second.hypotheses, second.near_tie, tree)
+                if better
+                else results[place],
+                notice,
+            )
+        return found
+
+    def _assembled(
+        self,
+        text: str,
+        pieces: Sequence[Piece],
+        parts: Sequence[tuple[Task, tuple[SearchResult, Notice | None], Forced | None]],
+        options: DecodeOptions,
+    ) -> Translation:
+        """One text from the results of its pieces."""
+        if not parts:
+            why = "it is empty" if not text.strip() else "it has no letters"
+            notice = Notice("unchanged", f"nothing to translate: {why}")
+            return Translation(text, text, 0.0, (), warnings=(notice,))
+        best = [result.hypotheses[0] for _, (result, _), _ in parts]
+        tokens: tuple[Token, ...] = ()
+        for hypothesis, (_, _, forced) in zip(best, parts, strict=True):
+            tokens += self._tokens(hypothesis.ids, hypothesis.log_probabilities, forced)
+        source_tokens = [
+            piece for task, _, _ in parts for piece in self.tokenizer.pieces(task.source or ())
+        ]
+        count = sum(len(hypothesis.ids) for hypothesis in best)
+        total = sum(
+            hypothesis.score * len(hypothesis.ids) ** options.length_penalty for hypothesis in best
+        )
+        others = parts[0][1][0].hypotheses[1:] if len(parts) == 1 else []
+        return Translation(
+            source=text,
+            text=join(pieces, [self._text(hypothesis) for hypothesis in best]),
+            score=total / count**options.length_penalty,
+            tokens=tokens,
+            alternatives=tuple(
+                Alternative(join(pieces, [self._text(other)]), other.score) for other in others
+            ),
+            warnings=tuple(self._notices(pieces, parts)),
+            source_tokens=tuple(source_tokens),
+            alignment=_blocks([forced for _, _, forced in parts]),
+            trees=tuple(result.tree for _, (result, _), _ in parts if result.tree is not None),
+        )
+
+    def _notices(
+        self,
+        pieces: Sequence[Piece],
+        parts: Sequence[tuple[Task, tuple[SearchResult, Notice | None], Forced | None]],
+    ) -> list[Notice]:
+        notices: list[Notice] = []
+        lines = sum(piece.text.count("\n") for piece in pieces)
+        if len(parts) > lines + 1:
+            notices.append(
+                Notice("split", f"long text: translated in {len(parts)} parts and joined again")
+            )
+        for task, (result, circling), _ in parts:
+            best = result.hypotheses[0]
+            if circling is not None:
+                notices.append(circling)
+            if not best.finished:
+                notices.append(
+                    Notice(
+                        "truncated",
+                        f"the output was cut off after {len(best.ids)} tokens; "
+                        f"allow more with max_length, or split the text",
+                    )
+                )
+            elif odd := odd_length(len(task.source or ()) - 1, len(best.ids) - 1):
+                notices.append(Notice("length", odd))
+        return notices
+
+
+def _blocks(parts: Sequence[Forced | None]) -> tuple[tuple[float, ...], ...] | None:
+    """The attentions of the pieces along the diagonal of one matrix, zeros beside them."""
+    maps = [part.attention for part in parts if part is not None and part.attention is not None]
+    if len(maps) != len(parts):
+        return None
+    width = sum(len(rows[0]) for rows in maps)
+    joined: list[tuple[float, ...]] = []
+    before = 0
+    for rows in maps:
+        after = width - before - len(rows[0])
+        joined += [(*(0.0,) * before, *row, *(0.0,) * after) for row in rows]
+        before += len(rows[0])
+    return tuple(joined)
