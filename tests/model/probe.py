@@ -17,35 +17,35 @@ FOLDER = str(Path(cutaway.model.__file__).parent)
 
 
 @contextmanager
-def watching(model: nn.Module) -> Iterator[dict[str, NDArray[np.float64]]]:
+def watching(model: nn.Module | None = None) -> Iterator[dict[str, NDArray[np.float64]]]:
     """Within the block, `{module path}.{variable}` → the value it had when its function returned.
 
-    What a return statement computes is called `output`; the second call of a module is `@2`.
+    What a return statement computes is called `output`; the second call of a module is `@2`;
+    outside every module a variable has its bare name.
     """
-    paths = {module: path for path, module in model.named_modules()}
+    paths = {module: path for path, module in model.named_modules()} if model else {}
     calls: Counter[str] = Counter()
     seen: dict[str, NDArray[np.float64]] = {}
 
-    def owner(frame: FrameType | None) -> str | None:
+    def owner(frame: FrameType | None) -> str:
         while frame is not None:
             module = frame.f_locals.get("self")
             if isinstance(module, nn.Module) and frame.f_code.co_filename.startswith(FOLDER):
-                return paths.get(module)
+                return str(paths[module])
             frame = frame.f_back
-        return None
+        return ""
 
     def note(frame: FrameType, event: str, result: object) -> None:
         code = frame.f_code
-        if not code.co_filename.startswith(FOLDER):
+        ours = code.co_filename.startswith(FOLDER)
+        if not ours or code.co_name not in ("forward", "explicit_attention"):
             return
         path = owner(frame)
-        if path is None or code.co_name not in ("forward", "explicit_attention"):
-            return
         if event == "call" and code.co_name == "forward":
             calls[path] += 1
         if event != "return":
             return
-        call = "" if calls[path] == 1 else f"@{calls[path]}"
+        call = "" if calls[path] <= 1 else f"@{calls[path]}"
         values = dict(frame.f_locals)
         if code.co_name == "forward":
             values["output"] = result
