@@ -297,11 +297,11 @@ class DataConfig(Config):
     target_language: str = ""  # code of the target language, kept in the model folder
     clean: bool = True  # apply the declared filters, each counted
     max_length: int = 256  # longest side in tokens, special ones included
-    long: Literal["truncate", "skip", "error"] = "skip"  # what happens to longer pairs
+    long: Literal["auto", "truncate", "skip", "split", "error"] = "auto"  # fate of longer ones
     holdout: int = 1000  # no validation given: so many pairs (at most 5 %) are set aside for it
 
     def __post_init__(self) -> None:
-        one_of("data.long", self.long, ("truncate", "skip", "error"))
+        super().__post_init__()
         one_of("data.embedded", self.embedded, ("", "en-fr", "en-zh"))
         at_least("data.max_length", self.max_length, 2)
         at_least("data.holdout", self.holdout, 0)
@@ -324,7 +324,7 @@ class TokenizerConfig(Config):
     sample: float = 0.0  # BPE-dropout: probability that a merge is left out, drawn anew each epoch
 
     def __post_init__(self) -> None:
-        one_of("tokenizer.kind", self.kind, ("bpe", "unigram", "word", "char"))
+        super().__post_init__()
         at_least("tokenizer.vocabulary", self.vocabulary, 0)
         fraction("tokenizer.sample", self.sample)
 
@@ -337,6 +337,8 @@ class TrainConfig(Config):
     """How the weights are found."""
 
     task: Task = "translate"  # or generate (language model), fill (masked words), classify
+    start_from: str = ""  # a model folder whose weights and tokenizer to begin with
+    grow: int = 0  # with start_from: tokens its vocabulary grows to, from the new corpus; 0: none
     seed: int = 1  # decides initial weights, order, dropout and sampled segmentations
     updates: int = 0  # steps of the optimizer; 0: from epochs
     epochs: int = 0  # passes over the pairs; 0: from updates, both 0: from the number of pairs
@@ -370,15 +372,13 @@ class TrainConfig(Config):
     tensorboard: bool = False  # also write TensorBoard's files (needs cutaway[tensorboard])
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            hint = typing.get_type_hints(type(self))[field.name]
-            if typing.get_origin(hint) is Literal:
-                one_of(f"train.{field.name}", getattr(self, field.name), typing.get_args(hint))
+        super().__post_init__()
         for name in ("tokens", "accumulate", "log_every"):
             at_least(f"train.{name}", getattr(self, name), 1)
         for name in (
             "updates", "epochs", "learning_rate", "warmup", "weight_decay", "clip", "r_drop",
             "average", "validate_every", "patience", "save_minutes", "keep", "threads", "seed",
+            "grow",
         ):  # fmt: skip
             at_least(f"train.{name}", getattr(self, name), 0)
         for name in ("beta1", "beta2", "smoothing", "ema", "mask_share"):

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from cutaway.cli.train import train
+from cutaway.cli.translate import translate
 from cutaway.errors import CutawayError
 from cutaway.version import __version__
 
@@ -33,6 +35,10 @@ def options(
     ] = False,
 ) -> None:
     """A Transformer you can train, translate with, and see through."""
+
+
+app.command()(train)
+app.command()(translate)
 
 
 def main() -> None:

@@ -168,6 +168,12 @@ class Transformer(nn.Module):
         table = self.embedding if self.target_embedding is None else self.target_embedding
         return cast(Tensor, self.output(states, table.weight))
 
+    def output_weights(self) -> tuple[Tensor, Tensor | None]:
+        """The table (V, D) and bias (V,) `project` uses, for a trainer that takes it in chunks."""
+        table = self.embedding if self.target_embedding is None else self.target_embedding
+        own = self.output.weight
+        return (table.weight if own is None else own), self.output.bias
+
     def classify(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """Source ids (B, S) → logits of the classes (B, C), from the mean of the real positions."""
         if self.classifier is None:

@@ -10,6 +10,8 @@ manifest.json       size and SHA-256 of the others
 """
 
 import json
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,8 +45,13 @@ class ModelFolder:
     card: str = ""  # README.md; empty: a short one is written
 
 
-def write_model_folder(path: Path, folder: ModelFolder) -> None:
-    """Write a model folder whole, or not at all; an existing one is replaced in one step."""
+def write_model_folder(
+    path: Path, folder: ModelFolder, extras: Mapping[str, Path] | None = None
+) -> None:
+    """Write a model folder whole, or not at all; an existing one is replaced in one step.
+
+    `extras` are further files to carry along: place in the folder → file to copy.
+    """
     with whole_folder(Path(path)) as new:
         write_json(new / "config.json", _description(folder))
         weights = {
@@ -58,6 +65,9 @@ def write_model_folder(path: Path, folder: ModelFolder) -> None:
         write_json(new / "generation.json", folder.generation)
         write_json(new / "metrics.json", folder.metrics)
         (new / "README.md").write_text(folder.card or _card(folder), encoding="utf-8")
+        for name, file in (extras or {}).items():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, new / name)
 
 
 def read_model_folder(path: Path, *, device: str = "cpu") -> ModelFolder:

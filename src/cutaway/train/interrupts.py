@@ -1,0 +1,62 @@
+"""SIGTERM and Ctrl-C: the first asks the loop to save and stop, a second one ends at once."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Interrupted(Exception):
+    """Training was asked to stop, and has saved; `status` is the exit status shells expect."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.status = 128 + number
+
+
+class Interrupts:
+    """While entered (in the main thread), notes signals instead of dying by them."""
+
+    def __init__(self) -> None:
+        self.asked = 0  # the signal's number, 0 while there was none
+        self._breakable = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            os._exit(128 + number)
+        self.asked = number
+        if self._breakable:
+            raise Interrupted(number)
+
+    @contextmanager
+    def breakable(self) -> Iterator[None]:
+        """Within this block nothing needs to be finished: a signal raises at once."""
+        if self.asked:
+            raise Interrupted(self.asked)
+        self._breakable = True
+        try:
+            yield
+        finally:
+            self._breakable = False

@@ -1,0 +1,110 @@
+"""What each task asks of the model: a batch in, the summed loss and how many answers it covers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cutaway.config import Task, TrainConfig
+from cutaway.corpus import Batch, to_tensors
+from cutaway.model import Transformer
+from cutaway.text import Tokenizer
+from cutaway.train.loss import projected_loss, smoothed_cross_entropy, two_pass_loss
+
+PAD = Tokenizer.pad
+
+
+@dataclass(frozen=True)
+class Question:
+    """One batch as a task puts it: what goes in, what should come out, where it counts."""
+
+    source: Tensor  # (B, S) ids; the only sequence of the one-sided families
+    target: Tensor | None  # (B, T) ids, shifted right
+    gold: Tensor  # (B, T) ids, <pad> where nothing is asked; classify: (B,) classes
+    asked: int  # answers wanted: tokens, or texts for a classifier
+
+
+def ask(
+    task: Task, batch: Batch, *, device: torch.device, draw: int, vocabulary: int, share: float
+) -> Question:
+    """Turn a batch into the task's question; `draw` seeds the hidden words of `fill`."""
+    source, target = to_tensors(batch, device)
+    if task == "translate":
+        return Question(source, target[:, :-1], target[:, 1:], batch.tokens)
+    if task == "generate":
+        return Question(target[:, :-1], None, target[:, 1:], batch.tokens)
+    if task == "classify":
+        return Question(source, None, target[:, 0], len(batch.indices))
+    hidden, gold = hide(batch.target, share, vocabulary, draw)
+    asked = int(np.count_nonzero(gold))
+    return Question(
+        torch.from_numpy(hidden).to(device), None, torch.from_numpy(gold).to(device), asked
+    )
+
+
+def hide(
+    ids: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]", share: float, vocabulary: int, draw: int
+) -> tuple[
+    "np.ndarray[tuple[int, ...], np.dtype[np.int64]]",
+    "np.ndarray[tuple[int, ...], np.dtype[np.int64]]",
+]:
+    """Choose tokens to guess: of these 80 % become <mask>, 10 % another token, 10 % stay.
+
+    Returns the altered ids and the gold ids, <pad> where nothing was chosen; every text has at
+    least one chosen token. Special tokens are never chosen.
+    """
+    random = np.random.Generator(np.random.PCG64(draw))
+    ordinary = ids > Tokenizer.mask
+    chance = np.where(ordinary, random.random(ids.shape), np.inf)
+    chosen = chance < share
+    surest = chance.argmin(axis=1)  # a text with no chosen token gets its likeliest
+    rows = np.flatnonzero(ordinary.any(axis=1))
+    chosen[rows, surest[rows]] = True
+    fate = random.random(ids.shape)
+    others = random.integers(Tokenizer.mask + 1, vocabulary, ids.shape)
+    hidden = np.where(chosen & (fate < 0.8), Tokenizer.mask, ids)
+    hidden = np.where(chosen & (fate >= 0.9), others, hidden)
+    return hidden, np.where(chosen, ids, PAD)
+
+
+class Objective(nn.Module):
+    """The model with its loss: what is differentiated, and what many processes wrap."""
+
+    def __init__(self, model: Transformer, settings: TrainConfig) -> None:
+        super().__init__()
+        self.model = model
+        self.task = settings.task
+        self.smoothing = settings.smoothing
+        self.r_drop = settings.r_drop
+
+    def forward(self, question: Question) -> Tensor:
+        """The summed loss of one batch."""
+        smoothing = self.smoothing if self.training else 0.0  # validation asks for plain surprise
+        if self.task == "classify":
+            logits = self.model.classify(question.source)
+            return smoothed_cross_entropy(logits.float(), question.gold, smoothing).sum()
+        places = (question.gold != PAD).flatten().nonzero().squeeze(-1)  # (N,)
+        gold = question.gold.flatten().index_select(0, places)
+        states = self._states(question, places)  # (N, D)
+        table, bias = self.model.output_weights()
+        if not (self.r_drop and self.training):
+            return projected_loss(states, table, bias, gold, smoothing)
+        second = self._states(question, places)
+        return two_pass_loss(states, second, table, bias, gold, smoothing, self.r_drop)
+
+    def _states(self, question: Question, places: Tensor) -> Tensor:
+        """The model's states where an answer is asked for."""
+        states = self.model.states(question.source, question.target)
+        return states.flatten(0, 1).index_select(0, places)
+
+    def row_losses(self, question: Question) -> Tensor:
+        """The loss of each sentence alone, (B,): which one is it that cannot be learned from?"""
+        if self.task == "classify":
+            logits = self.model.classify(question.source)
+            return F.cross_entropy(logits.float(), question.gold, reduction="none")
+        logits = self.model(question.source, question.target).float()
+        per_token = F.cross_entropy(logits.flatten(0, 1), question.gold.flatten(), reduction="none")
+        real = question.gold != PAD
+        return torch.where(real, per_token.view(real.shape), 0.0).sum(1)

@@ -1,0 +1,138 @@
+"""One process or many: the same loop, with sums over all processes where it needs them.
+
+`torchrun` sets RANK, WORLD_SIZE and LOCAL_RANK; without it there is one process. DDP keeps a copy
+of the model in each process, FSDP2 a shard. Two processes give, bit for bit, what one gives that
+accumulates two batches: dropout depends on the batch alone, and a sum of two has no order.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from cutaway.train.objective import Objective
+
+
+@dataclass
+class Processes:
+    """This process among its fellows."""
+
+    rank: int = 0
+    world: int = 1
+    local_rank: int = 0
+    parallel: str = "ddp"
+
+    @classmethod
+    def join(cls, parallel: str, device_type: str) -> "Processes":
+        """Meet the other processes that torchrun started; alone without it."""
+        world = int(os.environ.get("WORLD_SIZE", "1"))
+        if world == 1:
+            return cls(parallel=parallel)
+        import torch.distributed as dist
+
+        if not dist.is_initialized():
+            dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
+        return cls(
+            rank=dist.get_rank(),
+            world=world,
+            local_rank=int(os.environ.get("LOCAL_RANK", "0")),
+            parallel=parallel,
+        )
+
+    def leave(self) -> None:
+        """Part in good order."""
+        import torch.distributed as dist
+
+        if self.world > 1 and dist.is_initialized():
+            dist.destroy_process_group()
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes, validates and reports."""
+        return self.rank == 0
+
+    @property
+    def gradient_scale(self) -> float:
+        """What a reduced gradient lacks to be the sum over processes: DDP and FSDP average."""
+        return float(self.world)
+
+    def wrap(self, objective: Objective, device: torch.device) -> nn.Module:
+        """The module whose backward also sums gradients over processes."""
+        if self.world == 1:
+            return objective
+        if self.parallel == "ddp":
+            from torch.nn.parallel import DistributedDataParallel
+
+            return DistributedDataParallel(
+                objective, device_ids=[device.index] if device.type == "cuda" else None
+            )
+        from torch.distributed.fsdp import fully_shard
+
+        for side in (objective.model.encoder, objective.model.decoder):
+            for layer in side.layers if side is not None else ():
+                fully_shard(layer)
+        fully_shard(objective)
+        return objective
+
+    def accumulating(self, wrapped: nn.Module, more: bool) -> AbstractContextManager[object]:
+        """While more batches of the update follow, gradients stay in this process."""
+        if self.world == 1:
+            return nullcontext()
+        if self.parallel == "ddp":
+            return wrapped.no_sync() if more else nullcontext()  # type: ignore[operator]
+        wrapped.set_requires_gradient_sync(not more)  # type: ignore[operator]
+        return nullcontext()
+
+    def totals(self, values: Iterable[float], device: torch.device) -> list[float]:
+        """Each value summed over all processes, in float64."""
+        if self.world == 1:
+            return list(values)
+        import torch.distributed as dist
+
+        kind = torch.float32 if device.type == "mps" else torch.float64
+        tensor = torch.tensor(list(values), dtype=kind, device=device)
+        dist.all_reduce(tensor)
+        return [float(value) for value in tensor.tolist()]
+
+    def shared(self, values: dict[str, float], device: torch.device) -> dict[str, float]:
+        """The first process's values in every process; as JSON text, never pickled."""
+        if self.world == 1:
+            return values
+        import torch.distributed as dist
+
+        text = json.dumps(values).encode() if self.first else b""
+        length = torch.tensor([len(text)], device=device)
+        dist.broadcast(length, src=0)
+        letters = torch.zeros(int(length), dtype=torch.uint8, device=device)
+        if self.first:
+            letters.copy_(torch.frombuffer(bytearray(text), dtype=torch.uint8))
+        dist.broadcast(letters, src=0)
+        return dict(json.loads(bytes(letters.cpu().tolist())))
+
+    def whole(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Every tensor in full; all processes must call this together."""
+        if self.world == 1 or self.parallel == "ddp":
+            return dict(tensors)
+        from torch.distributed.tensor import DTensor
+
+        return {
+            name: tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+            for name, tensor in tensors.items()
+        }
+
+    def wait(self) -> None:
+        """Until every process has come here."""
+        if self.world > 1:
+            import torch.distributed as dist
+
+            dist.barrier()
+
+
+def local(tensor: Tensor) -> Tensor:
+    """The part of a tensor that this process holds: all of it, unless sharded."""
+    to_local = getattr(tensor, "to_local", None)
+    return tensor if to_local is None else to_local()

@@ -1,0 +1,468 @@
+"""A whole run: prepare or resume, train, validate, keep the best, and end in a model folder.
+
+`OUT` is the model folder; `OUT.run` beside it holds what the work needs:
+
+    checkpoints/     to go on after a crash
+    snapshots/       weights through training, with --keep
+    log.jsonl        losses and scores, the same bits in every run of the same command
+    timing.jsonl     speeds and resumptions, which differ
+    tokenizer.model  (and target.model) of this run
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutaway.config import RunConfig
+from cutaway.corpus import BatchPlan
+from cutaway.corpus.batches import collate
+from cutaway.errors import CheckpointError, ModelFolderError, TrainingError
+from cutaway.text import Tokenizer
+from cutaway.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, set_aside
+from cutaway.train.environment import choose_device, describe, differences
+from cutaway.train.events import Note, Saved, Scores, Started, Validate, Validated, Watch
+from cutaway.train.folder import ModelFolder, write_model_folder
+from cutaway.train.interrupts import Interrupted, Interrupts
+from cutaway.train.loop import Trainer, loaded
+from cutaway.train.objective import Objective, ask
+from cutaway.train.prepare import prepare
+from cutaway.train.processes import Processes
+from cutaway.train.report import write_report
+from cutaway.train.snapshots import forget_after, read_index, snapshot_updates, write_snapshot
+
+SAMPLES = 3  # validation sentences shown while they get better
+# Settings that decide no bit of the weights: changing them is no reason to stop.
+HARMLESS = {"save_minutes", "keep", "tensorboard", "threads", "device", "parallel", "log_every"}
+
+
+def train(
+    config: RunConfig,
+    out: Path,
+    *,
+    validate: Validate | None = None,
+    watch: Watch = lambda event: None,
+    allow_changes: bool = False,
+) -> ModelFolder:
+    """Train until done, resuming where a run of the same `out` stopped; returns the model.
+
+    Raises Interrupted after a signal, with everything saved.
+    """
+    if config.train.threads:
+        torch.set_num_threads(config.train.threads)
+    device = choose_device(config.train)
+    processes = Processes.join(config.train.parallel, device.type)
+    device = choose_device(config.train, processes.local_rank)
+    try:
+        with Interrupts() as interrupts, torch.random.fork_rng(devices=[]):
+            run = Run(config, Path(out), processes, device, interrupts, validate, watch)
+            return run.all(allow_changes)
+    finally:
+        processes.leave()
+
+
+class Run:
+    """One run between its folder on disk and the trainer in memory."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        out: Path,
+        processes: Processes,
+        device: torch.device,
+        interrupts: Interrupts,
+        validate: Validate | None,
+        watch: Watch,
+    ) -> None:
+        self.config = config
+        self.out = out
+        self.work = run_folder(out)
+        self.processes = processes
+        self.device = device
+        self.interrupts = interrupts
+        self.decode = validate
+        self.watch: Watch = watch if processes.first else lambda event: None
+        self.best: dict[str, Tensor] = {}
+        self.tail: list[dict[str, Tensor]] = []  # last validated weights, to be averaged
+        self.signatures: dict[str, str] = {}
+        self.outputs: Sequence[str] = ()
+
+    # ── from start to end ────────────────────────────────────────────────────────────────────
+
+    def all(self, allow_changes: bool) -> ModelFolder:
+        """Prepare or resume, train, finish."""
+        refuse_foreign(self.out, self.work)
+        checkpoint = self._find_checkpoint()
+        self.prepared = prepare(self.config, self._kept_tokenizers())
+        for note in self.prepared.notes:
+            self.watch(Note(note))
+        self.trainer = Trainer(
+            self.prepared,
+            self.config,
+            processes=self.processes,
+            device=self.device,
+            watch=self.watch,
+            interrupts=self.interrupts,
+        )
+        self.environment = describe(self.device, self.processes.world, self.config.train.parallel)
+        if checkpoint is not None:
+            self._resume(checkpoint, allow_changes)
+        elif self.processes.first:
+            self._begin()
+        self.processes.wait()
+        self._announce(checkpoint)
+        try:
+            self._train()
+        except Interrupted:
+            self._save()
+            raise
+        return self._finish()
+
+    def _train(self) -> None:
+        trainer, progress = self.trainer, self.trainer.progress
+        every = self.config.train.validate_every or max(1, trainer.updates // 20)
+        moments = set(snapshot_updates(trainer.updates, self.config.train.keep))
+        work = trainer.work()
+        trainer.clock()
+        try:
+            while True:
+                last = progress.update >= trainer.updates
+                due = progress.update > 0 and (progress.update % every == 0 or last)
+                if due and progress.validated != progress.update:
+                    self._validate()
+                    self._save()
+                if last or progress.stopped:
+                    return
+                if progress.update in moments:
+                    self._snapshot()
+                batches, cursor, share = next(work)
+                stop, save, norm = trainer.update(batches, cursor)
+                if progress.update % self.config.train.log_every == 0:
+                    self._write_log()
+                    trainer.speak(share, norm)
+                if stop:
+                    raise Interrupted(self.interrupts.asked or 15)
+                if save:
+                    self._save()
+        finally:
+            work.close()
+
+    # ── beginning and resuming ───────────────────────────────────────────────────────────────
+
+    def _find_checkpoint(self) -> Checkpoint | None:
+        checkpoint, problems = load_checkpoint(self.work / "checkpoints")
+        for problem in problems:
+            self.watch(Note(f"damaged checkpoint {problem}", warning=True))
+        if problems and checkpoint is not None and self.processes.first:
+            set_aside(self.work / "checkpoints", int(checkpoint.state["progress"]["update"]))
+        self.processes.wait()
+        return checkpoint
+
+    def _kept_tokenizers(self) -> tuple[Tokenizer, Tokenizer | None] | None:
+        """The tokenizers of a run that has begun: learning them again would only cost time."""
+        source, target = self.work / "tokenizer.model", self.work / "target.model"
+        if not (self.work / "checkpoints").is_dir() or not source.is_file():
+            return None
+        return Tokenizer.load(source), Tokenizer.load(target) if target.is_file() else None
+
+    def _begin(self) -> None:
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.prepared.tokenizer.save(self.work / "tokenizer.model")
+        if self.prepared.target_tokenizer is not None:
+            self.prepared.target_tokenizer.save(self.work / "target.model")
+        (self.work / "timing.jsonl").write_bytes(b"")
+        self._write_log()
+
+    def _resume(self, checkpoint: Checkpoint, allow_changes: bool) -> None:
+        """Restore everything, and report what is not as it was."""
+        state, groups = checkpoint.state, checkpoint.groups
+        now = self._identity()
+        changed = [
+            line
+            for line in differences(state["identity"], now)
+            if line.partition(":")[0] not in {f"settings.train.{name}" for name in HARMLESS}
+        ]
+        if changed and not allow_changes:
+            raise TrainingError(
+                f"this run was begun otherwise: {'; '.join(changed)}. Run the old command to "
+                f"resume, add --allow-changes to go on all the same, or choose another --out"
+            )
+        for line in changed:
+            self.watch(Note(f"changed since the run began: {line}", warning=True))
+        for line in differences(state["environment"], self.environment):
+            self.watch(
+                Note(f"other environment, results may differ in the last bits: {line}", True)
+            )
+        self.trainer.restore(state["progress"], groups, checkpoint.log)
+        self.best = groups.get("best", {})
+        self.tail = [
+            groups[f"average-{place}"] for place in range(len(state["progress"]["averaged"]))
+        ]
+        self.signatures = dict(state.get("signatures", {}))
+        if self.processes.first:
+            live = self.work / "log.jsonl"
+            if live.is_file() and not live.read_bytes().startswith(checkpoint.log):
+                self.watch(Note("log.jsonl was altered; restored from the checkpoint", True))
+            self._write_log()
+            forget_after(self.work / "snapshots", self.trainer.progress.update)
+
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same for a resumed run to be the same run."""
+        prepared = self.prepared
+        target = prepared.target_tokenizer
+        settings = self.config.to_tables()
+        return {
+            "settings": {name: settings[name] for name in ("tokenizer", "model", "train")},
+            "shape": prepared.model.to_dict(),
+            "data": {
+                "training": prepared.train.fingerprint,
+                "validation": prepared.validation.fingerprint if prepared.validation else "",
+            },
+            "tokenizer": prepared.tokenizer.fingerprint,
+            "target_tokenizer": target.fingerprint if target else "",
+        }
+
+    def _announce(self, checkpoint: Checkpoint | None) -> None:
+        trainer = self.trainer
+        if checkpoint is not None:
+            self.watch(Note(f"resumed after update {trainer.progress.update}"))
+        self.watch(
+            Started(
+                update=trainer.progress.update,
+                updates=trainer.updates,
+                epochs=trainer.updates / trainer.updates_per_epoch,
+                parameters=trainer.model.parameter_counts(),
+                settings=self.config.to_tables(),
+            )
+        )
+        self._timing(event="resumed" if checkpoint else "started", environment=self.environment)
+
+    # ── validating and keeping ───────────────────────────────────────────────────────────────
+
+    def _validate(self) -> None:
+        """Try the weights on unseen sentences; the best so far become the model folder."""
+        progress = self.trainer.progress
+        weights = self.trainer.evaluated_weights()
+        metrics: dict[str, float] = {}
+        if self.processes.first:
+            with self.interrupts.breakable():
+                metrics, outputs = self._scores(weights)
+        metrics = self.processes.shared(metrics, self.device)
+        progress.validated = progress.update
+        score = self._score(metrics)
+        better = progress.best is None or score > progress.best
+        if better:
+            progress.best, progress.best_update, progress.metrics = score, progress.update, metrics
+            progress.stale = 0
+            self.best = weights
+        else:
+            progress.stale += 1
+        if self.config.train.average > 1:
+            self.tail = [*self.tail, weights][-self.config.train.average :]
+            progress.averaged = [*progress.averaged, progress.update][-self.config.train.average :]
+        patience = self.config.train.patience
+        progress.stopped = bool(patience) and progress.stale >= patience
+        self.trainer.record(**{f"validation_{name}": value for name, value in metrics.items()})
+        if self.processes.first:
+            self._write_log()
+            if better:
+                self.outputs = outputs
+                self._write_model()
+            samples = [
+                (source, target, outputs[place])
+                for place, (source, target) in enumerate(self.prepared.validation_rows[:SAMPLES])
+                if place < len(outputs)
+            ]
+            self.watch(Validated(progress.update, metrics, better, samples))
+
+    def _scores(self, weights: dict[str, Tensor]) -> tuple[dict[str, float], Sequence[str]]:
+        """The surprise at unseen answers, and the scores of decoding where there is a decoder."""
+        model = loaded(self.trainer.objective.model, weights)
+        prepared = self.prepared
+        if prepared.validation is None:
+            return {}, ()
+        objective = Objective(model, self.config.train).eval()
+        plan = BatchPlan(prepared.validation.lengths, self.config.train.tokens)
+        total, asked, right = 0.0, 0, 0
+        with torch.no_grad():
+            for number in range(len(plan)):
+                batch = collate(prepared.validation, plan[number], number)
+                question = ask(
+                    prepared.task,
+                    batch,
+                    device=torch.device("cpu"),
+                    draw=number,
+                    vocabulary=prepared.model.vocabulary,
+                    share=self.config.train.mask_share,
+                )
+                total += float(objective(question))
+                asked += question.asked
+                if prepared.task == "classify":
+                    guess = model.classify(question.source).argmax(-1)
+                    right += int((guess == question.gold).sum())
+        metrics = {"loss": total / max(1, asked)}
+        if prepared.task == "classify":
+            metrics["accuracy"] = right / max(1, asked)
+        if prepared.task != "translate" or self.decode is None:
+            return metrics, ()
+        sources = [source for source, _ in prepared.validation_rows]
+        targets = [target for _, target in prepared.validation_rows]
+        scores: Scores = self.decode(self._folder(model), sources, targets)
+        self.signatures = scores.signatures
+        return {**metrics, **scores.metrics}, scores.outputs
+
+    def _score(self, metrics: dict[str, float]) -> float:
+        """One number to be maximised; without validation the newest weights are the best."""
+        wanted = self.config.train.stop_on
+        if wanted in metrics and wanted != "loss":
+            return metrics[wanted]
+        return -metrics["loss"] if "loss" in metrics else float(self.trainer.progress.update)
+
+    def _save(self) -> None:
+        state, groups = self.trainer.state()
+        if self.processes.first:
+            if self.best:
+                groups["best"] = self.best
+            for place, weights in enumerate(self.tail):
+                groups[f"average-{place}"] = weights
+            values = {
+                "progress": state,
+                "identity": self._identity(),
+                "environment": self.environment,
+                "signatures": self.signatures,
+            }
+            update = self.trainer.progress.update
+            path = save_checkpoint(
+                self.work / "checkpoints", update, values, groups, bytes(self.trainer.log)
+            )
+            self.watch(Saved(update, "checkpoint", str(path)))
+        self.processes.wait()
+        self.trainer.saved()
+
+    def _snapshot(self) -> None:
+        progress = self.trainer.progress
+        weights = self.trainer.evaluated_weights()
+        if self.processes.first:
+            path = write_snapshot(
+                self.work / "snapshots", progress.update, weights, {"epoch": progress.epoch}
+            )
+            self.watch(Saved(progress.update, "snapshot", str(path)))
+
+    def _write_log(self) -> None:
+        if self.processes.first:
+            try:
+                (self.work / "log.jsonl").write_bytes(self.trainer.log)
+            except OSError as error:
+                raise CheckpointError(
+                    f"cannot write {self.work / 'log.jsonl'}: {error.strerror}; the checkpoints "
+                    f"are untouched: make room, then run the same command again"
+                ) from None
+
+    def _timing(self, **facts: Any) -> None:
+        if self.processes.first:
+            line = {"time": round(time.time(), 3), **facts}
+            with (self.work / "timing.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+    # ── the model folder ─────────────────────────────────────────────────────────────────────
+
+    def _folder(self, model: Any, metrics: dict[str, Any] | None = None) -> ModelFolder:
+        prepared = self.prepared
+        return ModelFolder(
+            model=model,
+            tokenizer=prepared.tokenizer,
+            target_tokenizer=prepared.target_tokenizer,
+            task=prepared.task,
+            languages=prepared.languages,
+            labels=prepared.labels,
+            generation={"beam": 5, "length_penalty": 1.0} if prepared.task == "translate" else {},
+            metrics=metrics or {},
+        )
+
+    def _write_model(self) -> ModelFolder:
+        progress = self.trainer.progress
+        model = loaded(self.trainer.objective.model, self.best)
+        metrics = {
+            "update": progress.best_update,
+            **{f"validation_{name}": value for name, value in progress.metrics.items()},
+            "signatures": self.signatures,
+        }
+        folder = self._folder(model, metrics)
+        extras = {"log.jsonl": self.work / "log.jsonl"}
+        for entry in read_index(self.work / "snapshots"):
+            name = str(entry["file"])
+            extras[f"snapshots/{name}"] = self.work / "snapshots" / name
+            extras["snapshots/index.json"] = self.work / "snapshots" / "index.json"
+        if (self.work / "report.html").is_file():
+            extras["report.html"] = self.work / "report.html"
+        write_model_folder(self.out, folder, extras)
+        self.watch(Saved(progress.best_update, "model", str(self.out)))
+        return folder
+
+    def _finish(self) -> ModelFolder:
+        """Try the average, keep the better, write the report and the model folder."""
+        progress = self.trainer.progress
+        if not self.best:  # nothing to validate on: the last weights are all there is
+            self.best = self.trainer.evaluated_weights()
+            progress.best_update = progress.update
+        if self.config.train.keep:
+            self._snapshot()
+        if not self.processes.first:
+            return self._folder(loaded(self.trainer.objective.model, self.best))
+        if len(self.tail) > 1:
+            mean = {
+                name: torch.stack([weights[name] for weights in self.tail]).mean(0)
+                for name in self.best
+            }
+            metrics, outputs = self._scores(mean)
+            better = progress.best is None or self._score(metrics) > progress.best
+            self.watch(
+                Note(
+                    f"average of the last {len(self.tail)}: "
+                    + ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+                    + (", kept" if better else ", the best single one is better")
+                )
+            )
+            if better:
+                self.best, self.outputs = mean, outputs
+                progress.metrics, progress.best_update = metrics, progress.update
+        if not self.outputs and self.prepared.validation is not None:
+            _, self.outputs = self._scores(self.best)
+        write_report(
+            self.work / "report.html",
+            log=bytes(self.trainer.log),
+            config=self.config,
+            prepared=self.prepared,
+            environment=self.environment,
+            metrics=progress.metrics,
+            outputs=self.outputs,
+        )
+        self._timing(event="finished", update=progress.update)
+        return self._write_model()
+
+
+def run_folder(out: Path) -> Path:
+    """The folder beside a model folder where its run keeps checkpoints and log."""
+    return out.with_name(out.name + ".run")
+
+
+def refuse_foreign(out: Path, work: Path) -> None:
+    """Never write over a folder that is not ours, nor over a model whose run is gone."""
+    if not out.name:
+        raise ModelFolderError(f"--out is {str(out)!r}; give a folder of its own for the model")
+    if out.exists() and not out.is_dir():
+        raise ModelFolderError(f"{out} is a file; choose another --out")
+    if out.is_dir() and any(out.iterdir()):
+        if not (out / "config.json").is_file() or not (out / "manifest.json").is_file():
+            raise ModelFolderError(
+                f"{out} holds files that are no model; choose a new folder for --out"
+            )
+        if not work.is_dir():
+            raise ModelFolderError(
+                f"{out} already holds a model, and {work.name} with its run is gone; choose "
+                f"another --out, or use --from {out} to train it further"
+            )
