@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from cutaway.config import ModelConfig
 from cutaway.model.attention import MultiHeadAttention
 from cutaway.model.cache import LayerState
+from cutaway.model.dropout import Dropout
 
 
 class FeedForward(nn.Module):
@@ -21,7 +22,7 @@ class FeedForward(nn.Module):
         self.W_1 = nn.Linear(config.d_model, config.d_ff)
         self.W_2 = nn.Linear(config.d_ff, config.d_model)
         self.activation = F.relu if config.activation == "relu" else F.gelu
-        self.dropout = nn.Dropout(config.activation_dropout)
+        self.dropout = Dropout(config.activation_dropout)
 
     def forward(self, states: Tensor) -> Tensor:
         hidden = self.W_1(states)  # (B, L, F)
@@ -40,7 +41,7 @@ class AddNorm(nn.Module):
         super().__init__()
         self.pre = config.norm == "pre"
         self.norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         added: Tensor

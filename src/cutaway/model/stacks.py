@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from cutaway.config import ModelConfig
 from cutaway.model.attention import is_explicit
 from cutaway.model.cache import DecodingState
+from cutaway.model.dropout import Dropout
 from cutaway.model.layers import DecoderLayer, EncoderLayer
 from cutaway.model.masks import reach
 from cutaway.model.positions import Positions
@@ -20,7 +21,7 @@ class Stack(nn.Module):
         super().__init__()
         self.config = config
         self.positions = Positions(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         # Post-norm layers end with a norm of their own; pre-norm leaves the stream un-normed.
         self.norm = (
             nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else None
