@@ -1,0 +1,107 @@
+"""Small real models to decode with: random weights for laws, a few seconds' training for text."""
+
+from collections.abc import Sequence
+
+import torch
+
+from cutaway.config import ModelConfig
+from cutaway.decode import Special, Task
+from cutaway.model import Transformer
+from cutaway.text import Tokenizer
+from cutaway.train.folder import ModelFolder
+
+SPECIAL = Special(start=2, end=3, forbidden=(0, 1, 2, 4))
+
+
+def random_model(
+    *, vocabulary: int = 31, seed: int = 1, dtype: torch.dtype = torch.float64, **changes: object
+) -> Transformer:
+    """A model with random weights whose outputs end now and then."""
+    torch.manual_seed(seed)
+    settings = {
+        "vocabulary": vocabulary,
+        "d_model": 14,
+        "heads": 2,
+        "encoder_layers": 2,
+        "decoder_layers": 3,
+        "d_ff": 19,
+        "max_length": 43,
+        "dropout": 0.1,
+        **changes,
+    }
+    model = Transformer(ModelConfig.from_dict(settings)).to(dtype).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.7)  # sharper than at the start of training: choices differ
+        if model.output.bias is not None and vocabulary > 4:
+            model.output.bias[3] = 1.5
+    return model
+
+
+def random_tasks(count: int, vocabulary: int = 31, seed: int = 5, longest: int = 11) -> list[Task]:
+    """Sources of different lengths, each ending with <end>."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(low: int, high: int) -> int:
+        return int(torch.randint(low, high, (), generator=generator))
+
+    return [
+        Task((*(draw(5, vocabulary) for _ in range(draw(1, longest + 1))), 3)) for _ in range(count)
+    ]
+
+
+NUMBERS = {
+    "one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq",
+    "six": "six", "seven": "sept", "eight": "huit", "nine": "neuf", "ten": "dix",
+}  # fmt: skip
+
+
+def number_pairs(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Sentences of number words in English and French: learnt in seconds, checkable by eye."""
+    generator = torch.Generator().manual_seed(seed)
+    words = list(NUMBERS)
+    pairs = []
+    for _ in range(count):
+        length = int(torch.randint(1, 6, (), generator=generator))
+        chosen = [words[int(torch.randint(10, (), generator=generator))] for _ in range(length)]
+        pairs.append((" ".join(chosen) + ".", " ".join(NUMBERS[word] for word in chosen) + "."))
+    return pairs
+
+
+def trained_folder(steps: int = 260) -> ModelFolder:
+    """A folder whose model has learnt to translate number words."""
+    torch.manual_seed(3)
+    pairs = number_pairs(1500)
+    tokenizer = Tokenizer.train(
+        [text for pair in pairs for text in pair], kind="word", vocabulary=320
+    )
+    config = ModelConfig(
+        vocabulary=tokenizer.vocabulary,
+        d_model=32,
+        heads=4,
+        encoder_layers=1,
+        decoder_layers=2,
+        d_ff=64,
+        max_length=67,
+        dropout=0.0,
+        norm="pre",
+    )
+    model = Transformer(config)
+    optimizer = torch.optim.Adam(model.parameters(), 6e-3)
+    for step in range(steps):
+        chosen = pairs[step * 40 % 1480 :][:40]
+        source = padded([tokenizer.encode(text, end=True) for text, _ in chosen])
+        target = padded([tokenizer.encode(text, start=True, end=True) for _, text in chosen])
+        logits = model(source, target[:, :-1])
+        loss = torch.nn.functional.cross_entropy(
+            logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return ModelFolder(model.eval(), tokenizer, languages=("en", "fr"), generation={"beam": 2})
+
+
+def padded(rows: Sequence[Sequence[int]]) -> torch.Tensor:
+    longest = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
