@@ -1,1 +1,1 @@
-"""To be filled."""
+"""A model folder → the folders and files of other packages; none of them changes the model."""

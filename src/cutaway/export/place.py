@@ -1,0 +1,62 @@
+"""Where an export goes: whole or not at all, and never over something that is no export."""
+
+import importlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cutaway.errors import ExportError
+from cutaway.train.files import MANIFEST, fsync, whole_folder
+
+
+@contextmanager
+def export_folder(out: Path) -> Iterator[Path]:
+    """A new folder to fill, which becomes `out` in one step; an earlier export is replaced."""
+    if out.is_dir() and any(out.iterdir()) and not (out / MANIFEST).is_file():
+        raise ExportError(f"{out} exists and holds no earlier export; choose another --out")
+    if out.exists() and not out.is_dir():
+        raise ExportError(f"{out} is a file; choose a folder for --out")
+    if (out / "model.safetensors").is_file() and (out / "generation.json").is_file():
+        raise ExportError(f"{out} is a model folder; choose another --out")
+    try:
+        with whole_folder(out) as new:
+            yield new
+    except OSError as error:
+        raise ExportError(f"cannot write {out}: {error.strerror or error}") from None
+
+
+@contextmanager
+def export_file(out: Path) -> Iterator[Path]:
+    """A scratch folder; the file made in it under the name of `out` takes its place in one step."""
+    if out.is_dir():
+        raise ExportError(f"{out} is a folder; choose a file name for --out")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}.new-", dir=out.parent))
+        try:
+            yield scratch
+            made = scratch / out.name
+            umask = os.umask(0)
+            os.umask(umask)
+            made.chmod(0o666 & ~umask)
+            fsync(made)
+            made.replace(out)
+            fsync(out.parent)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise ExportError(f"cannot write {out}: {error.strerror or error}") from None
+
+
+def extra(module: str, name: str) -> Any:
+    """An optional package, or one line that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ExportError(
+            f"{module.partition('.')[0]} is not installed; run: pip install 'cutaway[{name}]'"
+        ) from None
