@@ -1,7 +1,12 @@
-"""Files → clean pairs → batches; and a corpus of our own."""
+"""Files → clean pairs → batches; and a corpus of our own.
+
+`embedded` is the function; the module of that name is imported here first, so that no later
+import can put the module in the function's place.
+"""
 
 from cutaway.corpus.batches import Batch, BatchPlan, collate, to_tensors
 from cutaway.corpus.cleaning import Cleaning, Filters, clean
+from cutaway.corpus.embedded import embedded
 from cutaway.corpus.encoded import (
     EncodedPairs,
     LongReport,
@@ -40,13 +45,3 @@ __all__ = [
     "read_texts",
     "to_tensors",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """`embedded` is looked up when first asked for: its grammar costs time to load."""
-    if name == "embedded":
-        from cutaway.corpus.embedded import embedded
-
-        globals()["embedded"] = embedded
-        return embedded
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

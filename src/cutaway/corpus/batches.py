@@ -144,15 +144,15 @@ def _plan(
     chance = _permutation(len(lengths), seed, epoch, 0)
     if not len(lengths):
         return chance, np.zeros(1, np.int64)
-    # The first batch gets a random share of the budget, so that the borders between batches, and
-    # with them the company each pair keeps, move from epoch to epoch.
-    share = int(_raw(1, seed, epoch, 2)[0] % np.uint64(1000)) / 1000
+    # The first batch gets a random share of the budget, and bands and their directions begin
+    # anywhere, so that the company each pair keeps changes from epoch to epoch.
+    share, phase = (int(number % np.uint64(1000)) for number in _raw(2, seed, epoch, 2))
     best: tuple[int, Indices, Indices] | None = None
     tries = [(1, 1), (0, 1), (1, 2), (0, 2), (1, 3), (0, 3)]
     for major, width in tries if len(lengths) <= SEARCHED else tries[:1]:
-        order = chance[_snake(lengths[chance], major, width)]
+        order = chance[_snake(lengths[chance], major, width, phase)]
         ordered = lengths[order]
-        bounds = _cut(ordered, tokens, sentences, share)
+        bounds = _cut(ordered, tokens, sentences, max(1, tokens - tokens * share // 2000))
         cells = _cells(ordered, bounds)
         if best is None or cells < best[0]:
             best = cells, order, bounds
@@ -160,20 +160,22 @@ def _plan(
     return best[1], best[2]
 
 
-def _snake(lengths: NDArray[np.int32], major: int, width: int) -> Indices:
+def _snake(lengths: NDArray[np.int32], major: int, width: int, phase: int) -> Indices:
     """Sort by one side's length in bands, and by the other's up and down in turn.
 
     So neither side jumps where one band ends and the next begins. Ties keep their random order.
     """
-    band = lengths[:, major] // width
+    band = (lengths[:, major] + phase) // width
     minor = lengths[:, 1 - major]
     return np.lexsort((np.where(band % 2, -minor, minor), band))
 
 
-def _cut(ordered: NDArray[np.int32], tokens: int, sentences: int | None, share: float) -> Indices:
-    """Fill each batch until one more row would pass the budget: rows · max(S, T) ≤ tokens."""
+def _cut(ordered: NDArray[np.int32], tokens: int, sentences: int | None, budget: int) -> Indices:
+    """Fill each batch until one more row would pass the budget: rows · max(S, T) ≤ tokens.
+
+    The first batch has a budget of its own.
+    """
     bounds = [0]
-    budget = max(1, int(tokens * (1 - share / 2)))
     longest = np.maximum(ordered.max(axis=1), 1).astype(np.int64)
     most = sentences or len(ordered)
     while (at := bounds[-1]) < len(ordered):

@@ -156,7 +156,7 @@ def _charset(data: bytes, name: str) -> str:
     if charset == "CHARSET":  # the placeholder of a template
         charset = "utf-8"
     try:
-        "".encode(charset)
+        b" ".decode(charset, "replace")
     except LookupError:
         raise DataError(
             f"{name}: its header names the unknown encoding {charset!r}; say the encoding"

@@ -84,10 +84,13 @@ class EncodedPairs:
         return len(self.numbers)
 
     def __getitem__(self, index: int) -> tuple[Ids, Ids]:
-        if not 0 <= index < len(self):  # also ends iteration
+        if not 0 <= index < len(self):
             raise IndexError(f"pair {index} of {len(self)}")
         begin, after = self.offsets[index], self.offsets[index + 1]
         return self.source_tokens[begin[0] : after[0]], self.target_tokens[begin[1] : after[1]]
+
+    def __iter__(self) -> Iterator[tuple[Ids, Ids]]:
+        return (self[index] for index in range(len(self)))
 
 
 def fingerprint(digests: Iterable[str]) -> str:

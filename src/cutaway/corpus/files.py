@@ -65,7 +65,7 @@ def read_lines(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[int, s
     Other marks that Unicode calls a line break may be part of a sentence.
     """
     try:
-        b"".decode(encoding)
+        b" ".decode(encoding, "replace")
     except LookupError:
         raise DataError(f"encoding {encoding!r} is not known; expected utf-8, latin-1, …") from None
     wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
@@ -95,6 +95,8 @@ def _decoded_first(stream: BinaryIO, path: Path, encoding: str) -> Iterator[tupl
         raise DataError(
             f"{label(path)}, line {number + 1}: not {encoding_name(encoding)} ({error})"
         ) from None
+    finally:
+        text.detach()  # whoever opened the stream closes it
 
 
 def encoding_name(encoding: str) -> str:

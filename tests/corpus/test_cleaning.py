@@ -1,0 +1,73 @@
+"""Cleaning removes what it says and counts all it removes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cutaway.corpus import Filters, clean
+from cutaway.corpus.cleaning import words
+
+
+def test_each_filter_removes_and_counts_its_own() -> None:
+    long = "word " * 251
+    pairs = [
+        ("The cat.", "Le chat."),
+        ("", "Rien."),
+        ("A space.", " \u200b\u00a0"),
+        ("A\x07bell.", "Une cloche."),
+        ("Broken \N{REPLACEMENT CHARACTER}.", "Cassé."),
+        ("OK", "OK"),
+        (long, long + "mot"),
+        ("one two three four five six seven eight nine ten", "dix"),
+        ("The cat.", "Le chat."),
+        ("  The cat.\t", "Le chat."),
+        ("The cat.", "Le matou."),
+        ("e\u0301te\u0301", "summer"),
+    ]
+    kept, report = clean(pairs)
+    assert kept == [("The cat.", "Le chat."), ("The cat.", "Le matou."), ("été", "summer")]
+    assert report.removed == {
+        "empty": 2,
+        "control": 2,
+        "copied": 1,
+        "longest": 1,
+        "ratio": 1,
+        "duplicate": 2,
+    }
+    assert report.numbers == (0, 10, 11)
+    assert report.examples["empty"] == (1, 2)
+    assert report.examples["duplicate"] == (8, 9)
+    assert report.normalised == 4  # stripped or recomposed
+    assert (report.given, report.kept) == (12, 3)
+
+
+def test_filters_can_be_switched_off_and_set() -> None:
+    off = Filters(
+        normalise=None, strip=False, empty=False, control=False, copied=False, longest=None,
+        ratio=None, duplicate=False,
+    )  # fmt: skip
+    pairs = [("", ""), ("\0", "a " * 999), ("x", "x"), ("x", "x"), (" e\u0301", "y")]
+    assert clean(pairs, off)[0] == pairs
+    assert clean(pairs, off)[1].removed == {}
+    kept, report = clean([("one", "un"), ("one two", "un deux")], Filters(shortest=2))
+    assert kept == [("one two", "un deux")]
+    assert report.removed["shortest"] == 1
+    assert clean([("ﬁ", "a")], Filters(normalise="NFKC"))[0] == [("fi", "a")]
+
+
+def test_words_are_counted_in_scripts_without_spaces() -> None:
+    assert words("The cat is here") == 4
+    assert words("我喜欢 AI") == 4
+    assert words("我喜欢AI") == 4
+    assert words("") == 0
+
+
+@given(st.lists(st.tuples(st.text(max_size=11), st.text(max_size=11)), max_size=23))
+def test_nothing_is_lost_uncounted(pairs: list[tuple[str, str]]) -> None:
+    kept, report = clean(pairs)
+    assert report.given == len(pairs)
+    assert report.kept == len(kept) == len(report.numbers)
+    assert report.given == report.kept + sum(report.removed.values())
+    assert len(set(kept)) == len(kept)
+    again, second = clean(kept)
+    assert again == kept  # cleaning the clean changes nothing
+    assert sum(second.removed.values()) == 0
