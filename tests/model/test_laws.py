@@ -154,9 +154,7 @@ def rotation(shift: int, width: int) -> Tensor:
     for i in range(0, width, 2):
         angle = shift / 10000 ** (i / width)
         cos, sin = math.cos(angle), math.sin(angle)
-        matrix[i : i + 2, i : i + 2] = torch.tensor(
-            [[cos, sin], [-sin, cos]], dtype=torch.float64
-        )
+        matrix[i : i + 2, i : i + 2] = torch.tensor([[cos, sin], [-sin, cos]], dtype=torch.float64)
     return matrix
 
 

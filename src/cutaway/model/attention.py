@@ -89,7 +89,7 @@ def local_attention(
     and, unless causal, the one after; a mask inside the block keeps the distance exact.
     """
     batch, heads, length, width = query.shape
-    blocks = (length + window - 1) // window  # a form torch.export can bound
+    blocks = (length + window - 1) // window
     tail = blocks * window - length
     ahead = 0 if causal else window
     span = 2 * window + ahead  # keys one block of queries looks at

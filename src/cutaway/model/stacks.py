@@ -37,10 +37,14 @@ class Stack(nn.Module):
         return padding & within  # (B, Q, K)
 
     def in_blocks(self, padding: Tensor | None) -> bool:
-        """Whether to keep to the window block by block: not if every matrix is to be real,
-        and not if the mask says more than which keys are padding."""
+        """Whether to keep to the window block by block, and not by a dense mask.
+
+        Dense where every matrix is to be real, where the mask says more than which keys are
+        padding, and in an exported program: the number of blocks would fix its lengths.
+        """
         only_padding = padding is None or padding.shape[1] == 1
-        return self.config.attention == "local" and only_padding and not is_explicit()
+        dense = is_explicit() or torch.compiler.is_exporting()
+        return self.config.attention == "local" and only_padding and not dense
 
     def finish(self, states: Tensor) -> Tensor:
         """The last norm, where there is one."""
