@@ -97,7 +97,7 @@ def trained_folder(steps: int = 260) -> ModelFolder:
             logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0
         )
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return ModelFolder(model.eval(), tokenizer, languages=("en", "fr"), generation={"beam": 2})
 

@@ -29,7 +29,7 @@ def ids_of(results: list[SearchResult]) -> list[list[tuple[int, ...]]]:
 def test_a_beam_of_one_is_greedy() -> None:
     model, tasks = random_model(), random_tasks(23)
     for changes in ({}, {"length_penalty": 0.0}, {"min_length": 7}, {"max_length": 5}):
-        options = DecodeOptions(**changes)  # type: ignore[arg-type]
+        options = DecodeOptions(**changes)
         greedy = greedy_search(model, tasks, options, SPECIAL)
         beam = beam_search(model, tasks, options, SPECIAL)
         assert ids_of(greedy) == ids_of(beam)
