@@ -1,1 +1,6 @@
-"""To be filled."""
+"""A run → every number, its arithmetic and its proof."""
+
+from cutaway.glass.record import record
+from cutaway.glass.trace import Labelled, Trace
+
+__all__ = ["Labelled", "Trace", "record"]

@@ -1,0 +1,76 @@
+"""Operations on lists of tensors, one tensor at a time.
+
+An optimizer's `_foreach_add_` over a hundred parameters is a hundred `add_`: same numbers, and
+each with a rule of its own.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Each = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+_SCALAR_FORMS = ("Scalar", "ScalarList", "List", "Tensor", "default")
+
+
+def one_by_one(func: Any) -> Each | None:
+    """How to run a `_foreach_` operation tensor by tensor, or None for any other."""
+    name = func._schema.name.split("::")[1]
+    if func.namespace != "aten" or not name.startswith("_foreach_"):
+        return None
+    single = getattr(torch.ops.aten, name.removeprefix("_foreach_"), None)
+    if name in ("_foreach_norm",):
+        return None
+    if single is None:
+        single = {"zero_": torch.ops.aten.zero_}.get(name.removeprefix("_foreach_"))
+    if single is None:
+        return None
+    arguments = func._schema.arguments
+    in_place = name.endswith("_")
+
+    def each(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        bound = dict(zip([argument.name for argument in arguments], args, strict=False))
+        bound.update(kwargs)
+        count = len(args[0])
+        results = []
+        for place in range(count):
+            own = {key: _part(value, place, count) for key, value in bound.items()}
+            results.append(_single(single, name, own))
+        return None if in_place else results
+
+    return each
+
+
+def _part(value: Any, place: int, count: int) -> Any:
+    if isinstance(value, (list, tuple)) and len(value) == count:
+        return value[place]
+    return value
+
+
+def _single(single: Any, name: str, own: dict[str, Any]) -> Tensor:
+    """Call the one-tensor form; the list forms name their arguments differently."""
+    values = list(own.values())
+    plain = name.removeprefix("_foreach_").rstrip("_")
+    if plain in ("addcmul", "addcdiv"):
+        scale = own.get("value", own.get("scalars", 1))
+        result: Tensor = single(values[0], values[1], values[2], value=_number(scale))
+        return result
+    if plain in ("add", "sub") and "alpha" in own:
+        result = single(values[0], values[1], alpha=own["alpha"])
+        return result
+    if plain in ("maximum", "clamp_min"):
+        return _bounded(values, name, torch.ops.aten.clamp_min, torch.ops.aten.maximum)
+    if plain in ("minimum", "clamp_max"):
+        return _bounded(values, name, torch.ops.aten.clamp_max, torch.ops.aten.minimum)
+    result = single(*values)
+    return result
+
+
+def _bounded(values: list[Any], name: str, by_number: Any, by_tensor: Any) -> Tensor:
+    result: Tensor = (by_tensor if isinstance(values[1], Tensor) else by_number)(*values[:2])
+    return values[0].copy_(result) if name.endswith("_") else result
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value

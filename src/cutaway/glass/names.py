@@ -1,0 +1,239 @@
+"""Names from the author's own code: which line computes a value, and what the line calls it.
+
+Torch's plumbing is skipped, so the frame found is the one a reader knows. `executing` tells which
+expression of which statement that frame is at; the answer is kept by (code object, instruction).
+"""
+
+import ast
+import linecache
+import os
+import sys
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+import executing
+import torch
+
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_GLASS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_READABLE = (  # torch code written as formulas, with names worth showing
+    os.path.join(_TORCH, "nn", "modules", "transformer.py"),
+    os.path.join(_TORCH, "optim") + os.sep,
+)
+_READABLE_FUNCTIONS = {"multi_head_attention_forward", "MultiheadAttention.forward"}
+_PLUMBING = (
+    _TORCH,
+    os.path.dirname(os.path.abspath(os.__file__)) + os.sep + "contextlib",
+    os.path.dirname(os.path.abspath(os.__file__)) + os.sep + "functools",
+    os.path.dirname(os.path.abspath(os.__file__)) + os.sep + "threading",
+)
+_OPTIMIZER_BASE = os.path.join(_TORCH, "optim", "optimizer.py")
+_plain: dict[CodeType, bool] = {}
+
+
+def is_author(code: CodeType) -> bool:
+    """Whether a reader would call this code the author's: neither torch's plumbing nor ours."""
+    known = _plain.get(code)
+    if known is None:
+        known = _plain[code] = _judge(code)
+    return known
+
+
+def _judge(code: CodeType) -> bool:
+    path = os.path.abspath(code.co_filename)
+    if path == _OPTIMIZER_BASE:
+        return False
+    if path.startswith(_READABLE) or code.co_qualname in _READABLE_FUNCTIONS:
+        return True
+    if path.startswith(_GLASS):
+        return os.path.basename(path) == "decompose.py"
+    return not path.startswith(_PLUMBING) and not code.co_filename.startswith("<frozen")
+
+
+def author_frame(start: FrameType | None) -> FrameType | None:
+    """The innermost frame of the author's code, from a frame upwards."""
+    frame = start
+    while frame is not None and not is_author(frame.f_code):
+        frame = frame.f_back
+    return frame
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in the source: the statement being executed and what it assigns."""
+
+    code: CodeType
+    line: int
+    end: int
+    statement: str
+    names: tuple[str, ...]  # what the statement assigns; several for a tuple
+    exact: bool  # the expression at work is the whole right-hand side
+    returns: bool  # the statement is a return: the caller may know the name
+
+
+_sites: dict[tuple[CodeType, int], Site] = {}
+
+
+def site_of(frame: FrameType) -> Site:
+    """The statement a frame is at."""
+    key = (frame.f_code, frame.f_lasti)
+    known = _sites.get(key)
+    if known is None:
+        known = _sites[key] = _read(frame)
+    return known
+
+
+def _read(frame: FrameType) -> Site:
+    line = frame.f_lineno
+    try:
+        found = executing.Source.executing(frame)
+        node, statements, source = found.node, found.statements, found.source
+    except Exception:  # a frame without source: an interactive line, generated code
+        node, statements, source = None, None, None
+    if not statements:
+        text = linecache.getline(frame.f_code.co_filename, line).strip()
+        return Site(frame.f_code, line, line, text, (), False, False)
+    statement = next(iter(statements))
+    names, exact, returns = _assigned(statement, node)
+    segment = ast.get_source_segment(source.text, _head(statement)) or ""
+    end = getattr(_head(statement), "end_lineno", line) or line
+    return Site(frame.f_code, statement.lineno, end, segment, names, exact, returns)
+
+
+def _head(statement: ast.stmt) -> ast.AST:
+    """Of a compound statement, the part that is computed there."""
+    if isinstance(statement, (ast.If, ast.While)):
+        return statement.test
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        return statement.iter
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        return statement.items[0].context_expr
+    return statement
+
+
+def _assigned(statement: ast.stmt, node: ast.AST | None) -> tuple[tuple[str, ...], bool, bool]:
+    """What a statement assigns, whether `node` is all of its value, and whether it returns."""
+    if isinstance(statement, ast.Assign):
+        return *_targets(statement.targets[0], statement.value, node), False
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        return *_targets(statement.target, statement.value, node), False
+    if isinstance(statement, ast.AugAssign):
+        name = _name(statement.target)
+        return ((name,) if name else ()), node is statement or node is None, False
+    if isinstance(statement, ast.Return) and statement.value is not None:
+        return ("output",), _whole(statement.value, node), True
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        if isinstance(function, ast.Attribute):
+            if function.attr.endswith("_"):
+                name = _name(function.value)
+                return ((name,) if name else ()), node is statement.value, False
+            return (function.attr,), False, False
+        if isinstance(function, ast.Name):
+            return (function.id,), False, False
+    return (), False, False
+
+
+def _targets(target: ast.expr, value: ast.expr, node: ast.AST | None) -> tuple[tuple[str, ...], bool]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        names = tuple(_name(element) or "" for element in target.elts)
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(names):
+            for name, element in zip(names, value.elts, strict=True):
+                if node is not None and any(inner is node for inner in ast.walk(element)):
+                    return ((name,) if name else ()), element is node
+        return names, value is node
+    name = _name(target)
+    return ((name,) if name else ()), _whole(value, node)
+
+
+def _whole(value: ast.expr, node: ast.AST | None) -> bool:
+    """Whether the node computes the value itself, or one element of it."""
+    if value is node:
+        return True
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return any(element is node for element in value.elts)
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+        return value.elt is node
+    if isinstance(value, ast.IfExp):
+        return _whole(value.body, node) or _whole(value.orelse, node)
+    return False
+
+
+def _name(target: ast.AST) -> str | None:
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    if isinstance(target, (ast.Subscript, ast.Starred)):
+        return _name(target.value)
+    return None
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What an operation at some place should be called."""
+
+    site: Site
+    names: tuple[str, ...]
+    exact: bool
+    weak: bool = False  # the name is only "what is returned"
+
+
+def naming(frame: FrameType) -> Naming:
+    """The site of a frame, and its name; a `return` of a helper takes the caller's name."""
+    site = site_of(frame)
+    if not site.returns:
+        return Naming(site, site.names, site.exact)
+    caller, current, exact = frame.f_back, site, site.exact
+    while current.returns and caller is not None and is_author(caller.f_code):
+        current = site_of(caller)
+        exact = exact and current.exact
+        caller = caller.f_back
+    names = current.names
+    if not names:  # the caller's statement has no name to give
+        return Naming(site, site.names, False)
+    return Naming(site, names, exact, current.returns)
+
+
+def local_name(tensor: Any, owner: Any) -> tuple[str, bool] | None:
+    """What the running code calls a tensor: outermost inside the model, else innermost outside.
+
+    The flag says whether a method of the model (or of a part of it) knows it by that name.
+    """
+    inside: str | None = None
+    outside: str | None = None
+    frame = author_frame(sys._getframe(1))
+    while frame is not None:
+        if is_author(frame.f_code):
+            variables = frame.f_locals
+            found = next((name for name, value in variables.items() if value is tensor), None)
+            if found is not None and not found.startswith("."):
+                if owner is not None and isinstance(variables.get("self"), torch.nn.Module):
+                    inside = found
+                elif outside is None:
+                    outside = found
+        frame = frame.f_back
+    if inside is not None:
+        return inside, True
+    return (outside, False) if outside is not None else None
+
+
+def source_of(code: CodeType) -> tuple[str, int]:
+    """The text of a whole function and its first line."""
+    import inspect
+
+    try:
+        lines, first = inspect.getsourcelines(code)
+    except (OSError, TypeError):
+        return "", code.co_firstlineno
+    return "".join(lines), max(first, 1)
+
+
+def shown_path(code: CodeType) -> str:
+    """A file's path without the part that only this machine knows."""
+    path = os.path.abspath(code.co_filename)
+    for entry in sorted((os.path.abspath(part) for part in sys.path if part), key=len, reverse=True):
+        if path.startswith(entry + os.sep):
+            return path[len(entry) + 1 :].replace(os.sep, "/")
+    return os.path.basename(path)

@@ -1,0 +1,144 @@
+"""From a recorded value to its rule and operands."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cutaway.glass.expr import Expr, at, index, operands, renumber, sub
+from cutaway.glass.rules import Call, Operand, Output, Rule, rules_for
+from cutaway.glass.values import OpCall, Ref, Value
+from cutaway.glass.views import Layout, remap
+
+if TYPE_CHECKING:
+    from cutaway.glass.trace import Trace
+
+Found = tuple[Rule, tuple[int, ...]]
+OPAQUE = Rule("opaque", "opaque")
+
+
+def rule_of(trace: "Trace", value: Value) -> Found:
+    """The rule of a value, and the ids of the values it reads."""
+    if value.origin == "source":
+        kind = value.source or "input"
+        return Rule(kind, "source", None, kind), ()
+    if value.origin == "view":
+        parent = trace.values[value.args[0]]
+        where = remap(value.layout, parent.layout)
+        if where is None:
+            return _behind(trace, value, parent)
+        return Rule("view", "view", at(0, *where)), (parent.id,)
+    if value.origin == "overwrite":
+        return _overwrite(trace, value)
+    if value.call is None:
+        return OPAQUE, value.args
+    made = trace.calls.get(id(value.call))
+    if made is None:
+        made = trace.calls[id(value.call)] = _call_rules(trace, value.call)
+    return made[value.output] if value.output < len(made) else (OPAQUE, ())
+
+
+def _behind(trace: "Trace", value: Value, parent: Value) -> Found:
+    """A view of overlapping windows: go by the whole behind them."""
+    while parent.origin == "view":
+        parent = trace.values[parent.args[0]]
+        where = remap(value.layout, parent.layout)
+        if where is not None:
+            return Rule("view", "view", at(0, *where)), (parent.id,)
+    return OPAQUE, (parent.id,)
+
+
+def _call_rules(trace: "Trace", call: OpCall) -> list[Found]:
+    ids: list[int] = []
+
+    def operand(argument: Any) -> Any:
+        if isinstance(argument, Ref):
+            value = trace.values[argument.value]
+            ids.append(value.id)
+            return Operand(len(ids) - 1, value.shape, value.dtype, partial(_read, value))
+        if isinstance(argument, list):
+            return [operand(part) for part in argument]
+        return argument
+
+    bound = {name: operand(argument) for name, argument in call.arguments.items()}
+    results = [trace.values[output] for output in call.outputs]
+    outputs = [Output(result.shape, result.dtype) for result in results]
+    try:
+        rules = rules_for(Call(call.op, bound, outputs))
+    except LookupError:  # an operand the rule must read was not kept
+        rules = [OPAQUE] * len(outputs)
+    found: list[Found] = []
+    for rule in rules:
+        if rule.expr is None:
+            used = () if rule.kind == "source" else tuple(ids)
+            found.append((rule, used))
+            continue
+        read = operands(rule.expr)
+        mapping = {number: place for place, number in enumerate(read)}
+        args = tuple(ids[number] if number >= 0 else call.outputs[-1 - number] for number in read)
+        expr = renumber(rule.expr, mapping)
+        found.append((Rule(rule.name, rule.kind, expr, rule.source), args))
+    return found
+
+
+def _read(value: Value) -> Any:
+    return value.array()
+
+
+def _overwrite(trace: "Trace", value: Value) -> Found:
+    """A whole of which a part was written: the part where it lies, else what was there before."""
+    before, written = (trace.values[place] for place in value.args)
+    aligned = _aligned(written.layout, value.layout)
+    if aligned is None:
+        return OPAQUE, value.args
+    test: Expr = None
+    inner: dict[int, Expr] = {}
+    for axis, (start, step, size, own) in enumerate(aligned):
+        here = f"i{axis}"
+        shifted = sub(here, start)
+        if size == value.shape[axis]:
+            if own is not None:
+                inner[own] = here
+            continue
+        place: Expr = shifted if step == 1 else ("idiv", shifted, step)
+        if size == 1:
+            inside: Expr = ("eq", here, start)
+        else:
+            inside = ("and", ("ge", shifted, 0), ("lt", place, size))
+            if step > 1:
+                inside = ("and", inside, ("eq", ("mod", shifted, step), 0))
+        if own is not None:
+            inner[own] = place
+        test = inside if test is None else ("and", test, inside)
+    new = at(1, *(inner.get(axis, 0) for axis in range(len(written.shape))))
+    old_where = remap(value.layout, before.layout) or index(len(value.shape))
+    old = at(0, *old_where)
+    if test is None:
+        return Rule("overwrite", "join", ("at", 0, new[2])), (written.id,)
+    return Rule("overwrite", "join", ("where", test, new, old)), (before.id, written.id)
+
+
+def _aligned(part: Layout, whole: Layout) -> list[tuple[int, int, int, int | None]] | None:
+    """The part as a slice of each axis of the whole: start, step, size, and the part's axis."""
+    rest = part.offset - whole.offset
+    free = [axis for axis, size in enumerate(part.shape) if size > 1]
+    found: list[tuple[int, int, int, int | None]] = [(0, 1, 1, None)] * len(whole.shape)
+    order = sorted(range(len(whole.shape)), key=lambda axis: -whole.strides[axis])
+    for axis in order:
+        stride, size = whole.strides[axis], whole.shape[axis]
+        if size == 1 or stride == 0:
+            continue
+        start, rest = divmod(rest, stride)
+        own = next(
+            (
+                candidate
+                for candidate in free
+                if part.strides[candidate] % stride == 0
+                and start + (part.shape[candidate] - 1) * (part.strides[candidate] // stride) < size
+            ),
+            None,
+        )
+        if own is None:
+            found[axis] = (start, 1, 1, None)
+            continue
+        free.remove(own)
+        found[axis] = (start, part.strides[own] // stride, part.shape[own], own)
+    return found if rest == 0 and not free else None

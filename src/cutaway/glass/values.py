@@ -1,0 +1,132 @@
+"""What a trace is made of: values, the buffers their numbers lie in, and the calls behind them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cutaway.glass.names import Site
+from cutaway.glass.views import Layout
+
+PHASES = ("forward", "loss", "backward", "update")
+DTYPES = {
+    torch.float64: "float64",
+    torch.float32: "float32",
+    torch.float16: "float16",
+    torch.bfloat16: "bfloat16",
+    torch.int64: "int64",
+    torch.int32: "int32",
+    torch.int16: "int16",
+    torch.int8: "int8",
+    torch.uint8: "uint8",
+    torch.bool: "bool",
+}
+TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
+
+
+class Buffer:
+    """The numbers of one storage at one moment, shared by all views of it.
+
+    While nobody writes to the storage it is the live one; before a write it becomes a copy.
+    """
+
+    __slots__ = ("dtype", "flat", "start", "storage")
+
+    def __init__(self, storage: Any, dtype: torch.dtype, flat: Tensor | None = None) -> None:
+        self.storage = storage  # live, or None once frozen or not kept
+        self.dtype = dtype
+        self.flat = flat  # one-dimensional
+        self.start = 0  # which element of the storage comes first
+
+    def read(self) -> Tensor:
+        """All elements, one after another."""
+        if self.flat is None:
+            size = self.dtype.itemsize
+            count = self.storage.nbytes() // size
+            self.flat = torch.empty(0, dtype=self.dtype).set_(
+                self.storage, 0, (count,), (1,)
+            )
+        return self.flat
+
+    def freeze(self) -> None:
+        """Take a copy: the live storage is about to change."""
+        if self.storage is not None:
+            self.flat = self.read().clone()
+            self.storage = None
+
+    @property
+    def bytes(self) -> int:
+        """How much memory it holds."""
+        return self.read().numel() * self.dtype.itemsize
+
+
+@dataclass(slots=True)
+class Ref:
+    """A tensor argument, by the value it was."""
+
+    value: int
+
+
+@dataclass(slots=True)
+class OpCall:
+    """One operation as it was called."""
+
+    op: str
+    arguments: dict[str, Any]  # by the schema's names, tensors as Ref
+    outputs: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """One tensor at one moment."""
+
+    id: int
+    origin: str  # "call", "view", "overwrite", "source"
+    op: str
+    phase: str
+    path: str  # module path that owns the name
+    number: int  # which call of that module
+    shape: tuple[int, ...]
+    dtype: str
+    layout: Layout
+    buffer: Buffer | None
+    site: Site | None = None
+    base: str = ""  # the statement's variable, for naming intermediates
+    name: str | None = None  # the author's name
+    address: str = ""
+    call: OpCall | None = None
+    output: int = 0
+    args: tuple[int, ...] = ()  # view: what it looks at; overwrite: before, written
+    source: str | None = None  # parameter, buffer, input, constant, random
+    axes: list[str | None] | None = None
+    grad: int | None = None
+    of: int | None = None
+    forward: int | None = None
+    before: int | None = None
+    after: int | None = None
+    module: str = ""  # innermost module at work, also if the name belongs to its caller
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        return self.layout.cells
+
+    def tensor(self) -> Tensor:
+        """Its numbers, as a tensor that must not be written to."""
+        if self.buffer is None:
+            raise LookupError(self.address)
+        flat = self.buffer.read()
+        return flat.as_strided(
+            self.shape, self.layout.strides, self.layout.offset - self.buffer.start
+        )
+
+    def array(self) -> NDArray[Any]:
+        """Its numbers for NumPy; half types as float32, without loss."""
+        tensor = self.tensor()
+        if tensor.dtype in (torch.bfloat16, torch.float16):
+            tensor = tensor.float()
+        result: NDArray[Any] = np.asarray(tensor.numpy())
+        return result

@@ -1,0 +1,144 @@
+"""Strided geometry as index maps: which cell of one layout lies under a cell of another.
+
+A position in memory is offset + Σ index·stride; solving that for the other layout's indices gives
+sums, floor divisions and remainders of the output's index variables.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cutaway.glass.expr import Expr, add, index, mul
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the cells of a tensor lie in its storage, in elements."""
+
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def end(self) -> int:
+        """One past the last position it touches."""
+        if self.cells == 0:
+            return self.offset
+        return 1 + self.offset + sum(
+            (size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)
+        )
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether cells follow each other without gaps in reading order."""
+        return self.strides == row_major(self.shape)
+
+    @property
+    def nests(self) -> bool:
+        """Whether a position belongs to one cell only and can be solved digit by digit."""
+        reach = 0
+        for size, stride in sorted(
+            (pair[::-1] for pair in zip(self.strides, self.shape, strict=True)),
+            key=lambda pair: pair[1],
+        ):
+            if size == 1:
+                continue
+            if stride <= reach:
+                return False
+            reach += (size - 1) * stride
+        return True
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether it touches every position of its extent, each once."""
+        return self.nests and self.end - self.offset == self.cells
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a contiguous tensor."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * max(shape[axis + 1], 1)
+    return tuple(strides)
+
+
+def remap(inner: Layout, outer: Layout) -> tuple[Expr, ...] | None:
+    """Indices into `outer` of the cell that lies under cell (i0, i1, …) of `inner`.
+
+    None if outer's positions cannot be solved (overlapping windows).
+    """
+    if not solvable(outer):
+        return None
+    if inner == outer:
+        return index(len(inner.shape))
+    names = index(len(inner.shape))
+    position = _Linear(
+        inner.offset - outer.offset,
+        tuple(
+            (name, stride, size)
+            for name, stride, size in zip(names, inner.strides, inner.shape, strict=True)
+            if size > 1 and stride != 0
+        ),
+    )
+    indices: list[Expr] = [0] * len(outer.shape)
+    rest: _Linear | Expr = position
+    order = sorted(
+        (axis for axis in range(len(outer.shape)) if outer.shape[axis] > 1 and outer.strides[axis]),
+        key=lambda axis: -outer.strides[axis],
+    )
+    for axis in order:
+        stride = outer.strides[axis]
+        if isinstance(rest, _Linear):
+            split = rest.divide(stride)
+            if split is not None:
+                indices[axis] = split[0].expr()
+                rest = split[1]
+                continue
+            rest = rest.expr()
+        if stride == 1:
+            indices[axis] = rest
+            rest = 0
+        else:
+            indices[axis] = ("idiv", rest, stride)
+            rest = ("mod", rest, stride)
+    return tuple(indices)
+
+
+def solvable(layout: Layout) -> bool:
+    """Whether positions can be turned back into indices; repeated (stride 0) axes use index 0."""
+    kept = [
+        (size, stride)
+        for size, stride in zip(layout.shape, layout.strides, strict=True)
+        if size > 1 and stride != 0
+    ]
+    return Layout(0, tuple(s for s, _ in kept), tuple(s for _, s in kept)).nests
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """constant + Σ coefficient·variable, each variable in 0 … size−1."""
+
+    constant: int
+    terms: tuple[tuple[str, int, int], ...]  # variable, coefficient, size
+
+    def expr(self) -> Expr:
+        parts = [mul(name, factor) for name, factor, _ in self.terms]
+        return add(*parts, self.constant)
+
+    def divide(self, by: int) -> "tuple[_Linear, _Linear] | None":
+        """Quotient and remainder, if both stay linear."""
+        whole = tuple((name, factor // by, size) for name, factor, size in self.terms
+                      if factor % by == 0)
+        part = tuple(term for term in self.terms if term[1] % by)
+        low = self.constant % by
+        reach = low + sum(factor * (size - 1) for _, factor, size in part)
+        if reach >= by or any(factor < 0 for _, factor, _ in part):
+            return None
+        return _Linear(self.constant // by, whole), _Linear(low, part)
