@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cutaway.cli.evaluate import evaluate
 from cutaway.cli.train import train
 from cutaway.cli.translate import translate
 from cutaway.errors import CutawayError
@@ -39,6 +40,7 @@ def options(
 
 app.command()(train)
 app.command()(translate)
+app.command()(evaluate)
 
 
 def main() -> None:

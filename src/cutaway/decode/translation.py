@@ -45,6 +45,7 @@ class Translation:
     alternatives: tuple[Alternative, ...] = ()  # the other hypotheses, best first
     warnings: tuple[Notice, ...] = ()
     source_tokens: tuple[str, ...] = ()
+    source_ids: tuple[int, ...] = ()
     alignment: tuple[tuple[float, ...], ...] | None = None  # target × source attention
     trees: tuple[BeamTree, ...] = ()  # one a sentence, where asked for
 

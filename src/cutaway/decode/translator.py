@@ -253,9 +253,7 @@ class Translator:
         tokens: tuple[Token, ...] = ()
         for hypothesis, (_, _, forced) in zip(best, parts, strict=True):
             tokens += self._tokens(hypothesis.ids, hypothesis.log_probabilities, forced)
-        source_tokens = [
-            piece for task, _, _ in parts for piece in self.tokenizer.pieces(task.source or ())
-        ]
+        source_ids = tuple(token for task, _, _ in parts for token in task.source or ())
         count = sum(len(hypothesis.ids) for hypothesis in best)
         total = sum(
             hypothesis.score * len(hypothesis.ids) ** options.length_penalty for hypothesis in best
@@ -270,7 +268,8 @@ class Translator:
                 Alternative(join(pieces, [self._text(other)]), other.score) for other in others
             ),
             warnings=tuple(self._notices(pieces, parts)),
-            source_tokens=tuple(source_tokens),
+            source_tokens=tuple(self.tokenizer.pieces(source_ids)),
+            source_ids=source_ids,
             alignment=_blocks([forced for _, _, forced in parts]),
             trees=tuple(result.tree for _, (result, _), _ in parts if result.tree is not None),
         )

@@ -2,6 +2,7 @@
 
 from cutaway.evaluate.compare import Compared, Comparison, compare
 from cutaway.evaluate.evaluation import Evaluation, Judged, LengthClass, evaluate, score_model
+from cutaway.evaluate.report import report
 from cutaway.evaluate.scores import Score, Scores, score_texts
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Scores",
     "compare",
     "evaluate",
+    "report",
     "score_model",
     "score_texts",
 ]

@@ -47,8 +47,8 @@ class Evaluation:
 
     @property
     def hypotheses(self) -> list[str]:
-        """The translations, in order."""
-        return [judged.translation.text for judged in self.sentences]
+        """The translations, in order, each one line."""
+        return [one_line(judged.translation.text) for judged in self.sentences]
 
     def worst(self, count: int) -> list[Judged]:
         """The sentences with the lowest chrF, the lowest first."""
@@ -79,7 +79,7 @@ def evaluate(
             progress(len(translations), len(sources))
     languages = translator.folder.languages
     script = language or (languages[1] if languages else None)
-    hypotheses = [" ".join(translation.text.split("\n")) for translation in translations]
+    hypotheses = [one_line(translation.text) for translation in translations]
     scores = score_texts(
         hypotheses, references, language=script, lowercase=lowercase, bootstrap=bootstrap
     )
@@ -120,6 +120,11 @@ def score_model(
         model.train(training)
 
 
+def one_line(text: str) -> str:
+    """A text without line breaks: what stands on its line of a file."""
+    return " ".join(text.split("\n"))
+
+
 def _by_length(
     sentences: Sequence[Judged], language: str | None, lowercase: bool
 ) -> tuple[LengthClass, ...]:
@@ -135,7 +140,7 @@ def _by_length(
         ]
         if inside:
             scores = score_texts(
-                [judged.translation.text for judged in inside],
+                [one_line(judged.translation.text) for judged in inside],
                 [judged.reference for judged in inside],
                 language=language,
                 lowercase=lowercase,
