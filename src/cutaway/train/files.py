@@ -41,13 +41,21 @@ def write_manifest(folder: Path) -> None:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != MANIFEST
     }
-    write_json(folder / MANIFEST, {"files": files})
+    write_json(folder / MANIFEST, {"files": files, "sha256": _digest(files)})
+
+
+def _digest(files: dict[str, Any]) -> str:
+    """SHA-256 of a manifest's list, so that damage to the manifest itself is told apart."""
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
 def damage(folder: Path) -> str | None:
     """What is wrong with a folder by its own manifest, in words, or None when all is well."""
     try:
-        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        files = manifest["files"]
+        if manifest["sha256"] != _digest(files):
+            return f"{MANIFEST} is damaged"
         expected = {name: (entry["size"], entry["sha256"]) for name, entry in files.items()}
     except FileNotFoundError:
         return f"{MANIFEST} is missing"
