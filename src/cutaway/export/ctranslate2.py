@@ -128,7 +128,7 @@ def copied(tensor: Tensor) -> Array:
     return array
 
 
-def positions(stack: nn.Module, config: ModelConfig) -> Array:
+def positions(stack: Any, config: ModelConfig) -> Array:
     """The table that is added to the tokens: sines, learned rows or zeros, amplitude included."""
     table: Tensor | None = stack.positions.table
     if table is None:

@@ -123,7 +123,9 @@ def _post_processor(tokenizer: Tokenizer, template: list[str]) -> dict[str, Any]
         "single": steps({"A": 0}),
         "pair": steps({"A": 0}) + steps({"B": 1}),
         "special_tokens": {
-            part: {"id": part, "ids": [numbers[part]], "tokens": [part]} for part in template if part
+            part: {"id": part, "ids": [numbers[part]], "tokens": [part]}
+            for part in template
+            if part
         },
     }
 

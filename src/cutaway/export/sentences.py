@@ -113,7 +113,10 @@ class _Graph:
             self.constants,
         )
         model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8, producer_name="cutaway"
+            graph,
+            opset_imports=[helper.make_opsetid("", 13)],
+            ir_version=8,
+            producer_name="cutaway",
         )
         self.onnx.checker.check_model(model)
         helper.set_model_props(
