@@ -166,13 +166,13 @@ class ModelConfig(Config):
     encoder_layers: int = 6  # the paper's N
     decoder_layers: int = 6  # may differ from the encoder's
     d_model: int = 512  # width of the residual stream
-    heads: int = 8
+    heads: int = 8  # attentions side by side, the paper's h
     head_width: int | None = None  # d_k = d_v of one head; None: d_model / heads
     d_ff: int = 2048  # inner width of the feed-forward
-    activation: Literal["relu", "gelu"] = "relu"
+    activation: Literal["relu", "gelu"] = "relu"  # between the two linears of the feed-forward
     norm: Literal["post", "pre"] = "post"  # post is the paper's; pre trains without long warm-up
     norm_epsilon: float = 1e-5  # inside the root of layer norm
-    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"  # how order is told
     position_amplitude: bool = False  # a learned factor on the positions, started at 1
     scale_embedding: bool = True  # multiply token embeddings by √d_model, as the paper does
     max_length: int = 1024  # longest sequence the position table holds
@@ -360,6 +360,7 @@ class TrainConfig(Config):
     mask_share: float = 0.15  # fill: share of tokens to predict
     validate_every: int = 0  # updates between validations; 0: about twenty in the run
     stop_on: Literal["bleu", "chrf", "loss"] = "bleu"  # what the best weights are chosen by
+    validation_beam: int = 1  # beam of the validations; the model folder's own default is 5
     patience: int = 0  # stop after so many validations without a better one; 0: never
     log_every: int = 10  # updates a line of log.jsonl sums up
     save_minutes: float = 5.0  # at most so much work is lost by a power cut
@@ -373,7 +374,7 @@ class TrainConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("tokens", "accumulate", "log_every"):
+        for name in ("tokens", "accumulate", "log_every", "validation_beam"):
             at_least(f"train.{name}", getattr(self, name), 1)
         for name in (
             "updates", "epochs", "learning_rate", "warmup", "weight_decay", "clip", "r_drop",

@@ -1,6 +1,7 @@
 """What torch does with a model: compile it, export it, keep its weights, move it."""
 
 import copy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,13 @@ def test_reduced_precision_stays_near() -> None:
     ids = inputs(model.config)
     expected = model(*ids)
     assert (model.bfloat16()(*ids).float() - expected).abs().max() < 0.3
+
+
+@torch.no_grad()
+@pytest.mark.interop  # half a minute of g++
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch's own compiler needs g++")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, while it starts up
+def test_compiles_to_machine_code() -> None:
+    torch.compiler.reset()
+    model = build(small(family="encoder", **thin))
+    close(torch.compile(model, fullgraph=True)(batch((7, 5))), model(batch((7, 5))))
