@@ -116,6 +116,8 @@ def _print(found: "list[Evaluation]", comparison: "Comparison | None", *, as_jso
         for result in comparison.results:
             if result.p_value is not None:
                 verdict = "significant" if result.is_significant else "may be chance"
+                if result.difference == 0:
+                    verdict = "no difference"
                 print(
                     f"  {result.system}: {result.metric} {result.score:.2f}, "
                     f"p = {result.p_value:.4f} ({verdict})"

@@ -19,12 +19,16 @@ class Compared:
     score: float
     mean: float
     half_interval: float  # of the 95 % interval
+    difference: float  # to the baseline's score
     p_value: float | None  # None for the baseline itself
 
     @property
     def is_significant(self) -> bool:
-        """Whether the difference to the baseline is unlikely (p < 0.05) to be chance."""
-        return self.p_value is not None and self.p_value < 0.05
+        """Whether there is a difference to the baseline, unlikely (p < 0.05) to be chance.
+
+        Of two equal systems sacreBLEU's p is the smallest there is, 1/(samples + 1).
+        """
+        return self.p_value is not None and self.p_value < 0.05 and self.difference != 0
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def compare(
     signatures, table = test()
     names = [name for name, _ in systems]
     results = tuple(
-        _compared(name, metric, result)
+        _compared(name, metric, result, column[0])
         for metric, column in table.items()
         if metric != "System"
         for name, result in zip(names, column, strict=True)
@@ -77,12 +81,13 @@ def compare(
     )
 
 
-def _compared(system: str, metric: str, result: Any) -> Compared:
+def _compared(system: str, metric: str, result: Any, baseline: Any) -> Compared:
     return Compared(
         system=system,
         metric=metric,
         score=float(result.score),
         mean=float(result.mean),
         half_interval=float(result.ci),
+        difference=float(result.score) - float(baseline.score),
         p_value=None if result.p_value is None else float(result.p_value),
     )

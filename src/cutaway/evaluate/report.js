@@ -26,7 +26,7 @@ function scores() {
       const interval = score.mean === null ? "–" : `${figure(score.mean)} ± ${figure(score.half_interval)}`;
       const row = make("tr", {}, make("td", {}, system.name), make("td", {}, score.name),
         make("td", { class: "number" }, figure(score.score)), make("td", { class: "number" }, interval));
-      if (comparing) row.append(make("td", { class: "number" }, beside.p_value === null ? say("baseline") : `p = ${figure(beside.p_value, 4)}`));
+      if (comparing) row.append(make("td", { class: "number" }, beside.p_value === null ? say("baseline") : beside.difference === 0 ? say("same") : `p = ${figure(beside.p_value, 4)}`));
       row.append(make("td", {}, make("code", {}, score.signature)));
       body.append(row);
     }

@@ -25,6 +25,7 @@ WORDS = {
         "interval": "95 % interval (bootstrap)",
         "chance": "Against the first",
         "baseline": "baseline",
+        "same": "no difference",
         "signature": "sacreBLEU signature",
         "paired": "p: how often a difference as large comes by chance, in paired bootstrap "
         "samples; below 0.05 it is called significant.",
@@ -55,6 +56,7 @@ WORDS = {
         "interval": "95 % 置信区间（自助法）",
         "chance": "与第一个相比",
         "baseline": "基线",
+        "same": "无差异",
         "signature": "sacreBLEU 签名",
         "paired": "p：在配对自助抽样中，同样大的差异由偶然产生的频率；小于 0.05 称为显著。",
         "by_length": "各句长的得分",
