@@ -63,7 +63,7 @@ def author_frame(start: FrameType | None) -> FrameType | None:
 class Site:
     """A place in the source: the statement being executed and what it assigns."""
 
-    code: CodeType
+    code: CodeType | None  # None in a trace read from disk
     line: int
     end: int
     statement: str

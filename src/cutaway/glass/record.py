@@ -407,8 +407,8 @@ class Recorder:
             parent = self.values[refs[id(source)]]
             if source.dtype == tensor.dtype and call.op not in _COPIES:
                 known = memory.known.get(geometry(tensor))
-                if known is not None and known == parent.id:
-                    call.outputs.append(known)  # detach, alias: the very same cells
+                if known is not None:
+                    call.outputs.append(known)  # detach, a transpose undone: the very same cells
                     return
                 value = self._new("view", call.op, tensor, parent.buffer)
                 value.args = (parent.id,)
@@ -482,10 +482,17 @@ class Recorder:
                 before = self.update_before.get(name)
                 if before == value.id:
                     continue
+                path, _, own = name.rpartition(".")
+                if before is None:  # a state this very step began
+                    origin = value
+                    while origin.before is not None:
+                        origin = self.values[origin.before]
+                    if origin is not value:
+                        self.trace.rename(origin, path, own)
+                        before = origin.id
                 if before is not None:
                     self.values[before].after = value.id
                 value.before = before
-                path, _, own = name.rpartition(".")
                 self.trace.give_name(value, path, 1, own, suffix="after")
         self.update_before.clear()
         self.phase = "forward"

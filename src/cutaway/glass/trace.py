@@ -35,6 +35,7 @@ class Trace:
         self._weak: set[int] = set()
         self._addresses: dict[str, int] = {}
         self._found: dict[int, Found] = {}
+        self.stored_sites: dict[int, Any] = {}  # source text of a loaded trace
         self.sealed = False
 
     # -- names, while recording ---------------------------------------------------------------
@@ -92,10 +93,11 @@ class Trace:
         for value in self.values:
             if value.address:
                 continue
-            operation = short(value.op)
+            operation = result_name(value)
             if value.of is not None and self.values[value.of].address:
                 value.address = self._unique(f"{self.values[value.of].address}.grad")
-                value.name = "grad"
+                if self.values[value.of].name is not None:
+                    value.name = "grad"
             elif value.forward is not None:
                 owner = self.values[value.forward].address
                 value.address = self._unique(f"{owner}.backward:{operation}")
@@ -290,6 +292,31 @@ def join(path: str, name: str, number: int) -> str:
     """Module path, variable and call number as an address."""
     address = f"{path}.{name}" if path else name
     return address if number == 1 else f"{address}@{number}"
+
+
+_RESULTS = {  # what the further results of an operation are called
+    "native_layer_norm": ("", "mean", "rstd"),
+    "_fused_rms_norm": ("", "rstd"),
+    "native_batch_norm": ("", "mean", "rstd", "running_mean", "running_var"),
+    "nll_loss_forward": ("", "total_weight"),
+    "max": ("", "indices"),
+    "min": ("", "indices"),
+    "topk": ("", "indices"),
+    "sort": ("", "indices"),
+    "max_pool2d_with_indices": ("", "indices"),
+    "native_dropout": ("", "mask"),
+    "native_layer_norm_backward": ("", "weight", "bias"),
+    "convolution_backward": ("", "weight", "bias"),
+}
+
+
+def result_name(value: Value) -> str:
+    """What an unnamed result is called: its operation, or which of its results it is."""
+    name = value.op.split(".")[1] if "." in value.op else value.op
+    known = _RESULTS.get(name, ())
+    if value.origin == "call" and 0 < value.output < len(known):
+        return known[value.output]
+    return short(value.op)
 
 
 def short(op: str) -> str:

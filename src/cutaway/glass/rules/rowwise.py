@@ -122,9 +122,9 @@ def layer_norm_backward(call: Call) -> list[Rule | None]:
     first = div(reduce("sum", ranges, weighted(row)), count)
     second = div(reduce("sum", ranges, mul(weighted(row), hat(row))), count)
     stats = (*where[:lead], *([0] * dims))
-    body = mul(cell(rstd, stats), sub(sub(weighted(where), "a"), mul(hat(where), "b")))
+    body = mul(cell(rstd, stats), sub(sub(weighted(where), "p"), mul(hat(where), "q")))
     rules: list[Rule | None] = [
-        Rule("layer_norm_backward", "rowwise", let("a", first, let("b", second, body)))
+        Rule("layer_norm_backward", "rowwise", let("p", first, let("q", second, body)))
     ]
     outer = [(f"t{axis}" if lead > 1 else "t", size)
              for axis, size in enumerate(source.shape[:lead])]
@@ -175,8 +175,8 @@ def rms_norm_backward(call: Call) -> list[Rule | None]:
 
     r = cell(rstd, (*where[:lead], *([0] * dims)))
     inner = div(reduce("sum", ranges, mul(weighted(row), cell(source, row))), count)
-    body = mul(r, sub(weighted(where), mul(cell(source, where), r, r, "b")))
-    rules: list[Rule | None] = [Rule("rms_norm_backward", "rowwise", let("b", inner, body))]
+    body = mul(r, sub(weighted(where), mul(cell(source, where), r, r, "q")))
+    rules: list[Rule | None] = [Rule("rms_norm_backward", "rowwise", let("q", inner, body))]
     outer = [(f"t{axis}" if lead > 1 else "t", size)
              for axis, size in enumerate(source.shape[:lead])]
     place = (*(name for name, _ in outer), *(f"i{axis}" for axis in range(dims)))
@@ -261,8 +261,8 @@ def batch_norm_backward(call: Call) -> list[Rule | None]:
         second = div(
             reduce("sum", outer, mul(cell(g, place("i1")), hat(place("i1"), "i1"))), count
         )
-        body = mul(factor, sub(sub(cell(g, where), "a"), mul(hat(where, "i1"), "b")))
-        expr: Expr = let("a", first, let("b", second, body))
+        body = mul(factor, sub(sub(cell(g, where), "p"), mul(hat(where, "i1"), "q")))
+        expr: Expr = let("p", first, let("q", second, body))
     else:
         expr = mul(factor, cell(g, where))
     return [

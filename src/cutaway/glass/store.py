@@ -1,0 +1,301 @@
+"""A trace as data: header and buffers, on disk as JSON and safetensors, or as one stream.
+
+The format is described in docs/trace-format.md.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from cutaway.errors import TraceError
+from cutaway.glass.explain import Source, described
+from cutaway.glass.expr import from_json
+from cutaway.glass.mathml import mathml
+from cutaway.glass.names import Site
+from cutaway.glass.rules import Rule
+from cutaway.glass.values import DTYPES, TORCH_DTYPES, Buffer, Value
+from cutaway.glass.views import Layout, row_major
+from cutaway.glass.words import words
+
+if TYPE_CHECKING:
+    from cutaway.glass.trace import Trace
+
+FORMAT, VERSION, MAGIC = "cutaway-trace", 1, b"CUTAWAY1"
+
+
+def header(trace: "Trace", *, formulas: bool = True) -> tuple[dict[str, Any], list[Buffer]]:
+    """The header as plain data, and the buffers it numbers."""
+    return _Header(trace, formulas).build()
+
+
+class _Header:
+    def __init__(self, trace: "Trace", formulas: bool) -> None:
+        self.trace = trace
+        self.formulas = formulas
+        self.modules: dict[str, int] = {path: place for place, path in enumerate(trace.modules)}
+        self.functions: dict[tuple[str, str, int], int] = {}
+        self.function_rows: list[dict[str, Any]] = []
+        self.sites: dict[int, int] = {}
+        self.site_rows: list[dict[str, Any]] = []
+        self.rules: dict[tuple[Any, ...], int] = {}
+        self.rule_rows: list[dict[str, Any]] = []
+        self.buffers: dict[int, int] = {}
+        self.buffer_list: list[Buffer] = []
+
+    def build(self) -> tuple[dict[str, Any], list[Buffer]]:
+        values = [self._value(value) for value in self.trace.values]
+        names = {row["name"] for row in self.rule_rows}
+        data = {
+            "format": FORMAT,
+            "version": VERSION,
+            "meta": self.trace.meta,
+            "labels": self.trace.labels,
+            "modules": [
+                {"path": path, "class": self.trace.modules.get(path, "")} for path in self.modules
+            ],
+            "functions": self.function_rows,
+            "sites": self.site_rows,
+            "rules": self.rule_rows,
+            "words": {name: words(name) for name in sorted(names)},
+            "values": values,
+            "aliases": self.trace.aliases,
+            "buffers": [
+                {"dtype": DTYPES[buffer.dtype], "length": buffer.read().numel()}
+                for buffer in self.buffer_list
+            ],
+        }
+        return data, self.buffer_list
+
+    def _value(self, value: Value) -> dict[str, Any]:
+        rule, args = self.trace.rule(value)
+        row: dict[str, Any] = {
+            "address": value.address,
+            "op": value.op,
+            "phase": value.phase,
+            "module": self.modules.setdefault(value.path, len(self.modules)),
+            "shape": list(value.shape),
+            "dtype": value.dtype,
+            "rule": self._rule(rule, len(value.shape)),
+        }
+        if value.name is not None:
+            row["name"] = value.name
+        if value.number != 1:
+            row["call"] = value.number
+        if value.site is not None:
+            row["site"] = self._site(value.site)
+        if args:
+            row["args"] = list(args)
+        if value.buffer is not None:
+            row["buffer"] = self._buffer(value.buffer)
+            offset = value.layout.offset - value.buffer.start
+            if offset:
+                row["offset"] = offset
+            if value.layout.strides != row_major(value.shape):
+                row["strides"] = list(value.layout.strides)
+        if value.axes is not None and any(value.axes):
+            row["axes"] = value.axes
+        for field in ("grad", "of", "forward", "before", "after"):
+            found = getattr(value, field)
+            if found is not None:
+                row[field] = found
+        return row
+
+    def _rule(self, rule: Rule, rank: int) -> int:
+        key = (rule.name, rule.kind, rule.source, rule.expr, rank)
+        known = self.rules.get(key)
+        if known is not None:
+            return known
+        row: dict[str, Any] = {"name": rule.name, "kind": rule.kind}
+        if rule.expr is not None:
+            row["expr"] = rule.expr
+            if self.formulas and rule.kind != "view":
+                row["formula"] = mathml(rule.expr, rank)
+        if rule.source is not None:
+            row["source"] = rule.source
+        self.rule_rows.append(row)
+        self.rules[key] = len(self.rule_rows) - 1
+        return self.rules[key]
+
+    def _site(self, site: Site) -> int:
+        known = self.sites.get(id(site))
+        if known is not None:
+            return known
+        source = described(self.trace, site)
+        key = (source.file, source.function, source.first)
+        function = self.functions.get(key)
+        if function is None:
+            function = self.functions[key] = len(self.function_rows)
+            self.function_rows.append(
+                {
+                    "file": source.file,
+                    "name": source.function,
+                    "first": source.first,
+                    "text": source.text,
+                }
+            )
+        self.site_rows.append(
+            {
+                "function": function,
+                "line": site.line,
+                "end": site.end,
+                "statement": site.statement,
+            }
+        )
+        self.sites[id(site)] = len(self.site_rows) - 1
+        return self.sites[id(site)]
+
+    def _buffer(self, buffer: Buffer) -> int:
+        known = self.buffers.get(id(buffer))
+        if known is None:
+            known = self.buffers[id(buffer)] = len(self.buffer_list)
+            self.buffer_list.append(buffer)
+        return known
+
+
+def raw(tensor: Tensor) -> bytes:
+    """A one-dimensional tensor as little-endian bytes."""
+    flat = tensor.detach().contiguous()
+    if flat.dtype == torch.bfloat16:
+        flat = flat.view(torch.int16)
+    return bytes(flat.numpy().astype(flat.numpy().dtype.newbyteorder("<"), copy=False).tobytes())
+
+
+def bundle(trace: "Trace") -> bytes:
+    """Header and buffers as one stream."""
+    data, buffers = header(trace)
+    start = 0
+    for row, buffer in zip(data["buffers"], buffers, strict=True):
+        row["start"] = start
+        start += -(-row["length"] * buffer.dtype.itemsize // 8) * 8
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-(16 + len(text)) % 8)
+    parts = [MAGIC, len(text).to_bytes(8, "little"), text]
+    for buffer in buffers:
+        chunk = raw(buffer.read())
+        parts += [chunk, b"\0" * (-len(chunk) % 8)]
+    return b"".join(parts)
+
+
+def save(trace: "Trace", folder: Path) -> None:
+    """Write header and buffers into a folder."""
+    data, buffers = header(trace)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tensors = {
+            str(place): buffer.read().contiguous() for place, buffer in enumerate(buffers)
+        }
+        save_file(tensors, folder / "tensors.safetensors", metadata={"format": FORMAT})
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        (folder / "trace.json").write_text(text, encoding="utf-8")
+        mask = os.umask(0)
+        os.umask(mask)
+        (folder / "tensors.safetensors").chmod(0o666 & ~mask)
+    except OSError as error:
+        raise TraceError(f"cannot write a trace to {folder}: {error.strerror}") from None
+
+
+class _Stored(Buffer):
+    """Numbers on disk, read when asked for."""
+
+    __slots__ = ("file", "key")
+
+    def __init__(self, file: Any, key: str, dtype: torch.dtype) -> None:
+        super().__init__(None, dtype)
+        self.file = file
+        self.key = key
+
+    def read(self) -> Tensor:
+        """All elements, from the file the first time."""
+        if self.flat is None:
+            self.flat = self.file.get_tensor(self.key)
+        return self.flat
+
+
+def load(path: str | Path) -> "Trace":
+    """Read a trace that `Trace.save` wrote."""
+    from cutaway.glass.trace import Trace
+
+    folder = Path(path)
+    try:
+        data = json.loads((folder / "trace.json").read_text(encoding="utf-8"))
+        file = safe_open(folder / "tensors.safetensors", framework="pt")
+    except (OSError, SafetensorError) as error:
+        raise TraceError(f"{folder} is no trace: {error}; give a folder trace.save wrote") from None
+    except json.JSONDecodeError as error:
+        raise TraceError(f"{folder / 'trace.json'} is not valid JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise TraceError(f"{folder / 'trace.json'} is no trace; expected format {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise TraceError(
+            f"{folder} is a trace of version {data.get('version')}; this program reads {VERSION}"
+        )
+    trace = Trace()
+    try:
+        _fill(trace, data, file)
+    except (KeyError, IndexError, TypeError) as error:
+        raise TraceError(f"{folder / 'trace.json'} is damaged: {error!r}") from None
+    return trace
+
+
+def _fill(trace: "Trace", data: dict[str, Any], file: Any) -> None:
+    trace.meta = data["meta"]
+    trace.labels = data["labels"]
+    trace.modules = {row["path"]: row["class"] for row in data["modules"]}
+    trace.aliases = data["aliases"]
+    paths = [row["path"] for row in data["modules"]]
+    buffers = [
+        _Stored(file, str(place), TORCH_DTYPES[row["dtype"]])
+        for place, row in enumerate(data["buffers"])
+    ]
+    rules = [
+        Rule(row["name"], row["kind"], from_json(row.get("expr")), row.get("source"))
+        for row in data["rules"]
+    ]
+    sites = []
+    for row in data["sites"]:
+        function = data["functions"][row["function"]]
+        site = Site(None, row["line"], row["end"], row["statement"], (), False, False)
+        sites.append(site)
+        trace.stored_sites[id(site)] = Source(
+            function["file"],
+            function["name"],
+            row["line"],
+            row["statement"],
+            function["first"],
+            function["text"],
+        )
+    for place, row in enumerate(data["values"]):
+        shape = tuple(row["shape"])
+        strides = tuple(row["strides"]) if "strides" in row else row_major(shape)
+        value = Value(
+            id=place,
+            origin="stored",
+            op=row["op"],
+            phase=row["phase"],
+            path=paths[row["module"]],
+            number=row.get("call", 1),
+            shape=shape,
+            dtype=row["dtype"],
+            layout=Layout(row.get("offset", 0), shape, strides),
+            buffer=buffers[row["buffer"]] if "buffer" in row else None,
+            site=sites[row["site"]] if "site" in row else None,
+            name=row.get("name"),
+            address=row["address"],
+            source=rules[row["rule"]].source,
+            axes=row.get("axes"),
+            grad=row.get("grad"),
+            of=row.get("of"),
+            forward=row.get("forward"),
+            before=row.get("before"),
+            after=row.get("after"),
+        )
+        trace.values.append(value)
+        trace._found[place] = (rules[row["rule"]], tuple(row.get("args", ())))
+    trace._index()
+    trace.sealed = True
