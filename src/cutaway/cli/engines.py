@@ -19,4 +19,8 @@ def open_translator(folder: Path, engine: str = "torch") -> "Translator":
     from cutaway.train.folder import read_model_folder
 
     contents = read_model_folder(folder)
+    if engine == "ctranslate2":
+        from cutaway.export.engine import CTranslate2Engine
+
+        return Translator(contents, CTranslate2Engine(contents))
     return Translator(contents)

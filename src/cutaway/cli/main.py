@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from cutaway.cli.evaluate import evaluate
+from cutaway.cli.data import data
+from cutaway.cli.export import export
 from cutaway.cli.train import train
 from cutaway.cli.translate import translate
 from cutaway.errors import CutawayError
@@ -38,9 +40,11 @@ def options(
     """A Transformer you can train, translate with, and see through."""
 
 
+app.add_typer(data, name="data")
 app.command()(train)
 app.command()(translate)
 app.command()(evaluate)
+app.command()(export)
 
 
 def main() -> None:

@@ -1,0 +1,78 @@
+"""`cutaway export`: a model folder for CTranslate2, Argos Translate, Hugging Face or ONNX."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from cutaway.errors import ExportError
+
+Format = Literal["ctranslate2", "argos", "huggingface", "onnx"]
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="Model folder.")],
+    to: Annotated[Format, typer.Option("--to", help="The other package.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder to write (argos: file). [default: FOLDER-TO]"),
+    ] = None,
+    quantization: Annotated[
+        Literal["float32", "int8"] | None,
+        typer.Option(help="ctranslate2, argos: size of a weight. [default: float32; argos: int8]"),
+    ] = None,
+    languages: Annotated[
+        str | None,
+        typer.Option(help="argos: the pair, e.g. en-fr. [default: what the folder says]"),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(help="Target language to fix, where the model knows several."),
+    ] = None,
+) -> None:
+    """Take a model elsewhere; the folder itself is only read."""
+    if quantization is not None and to not in ("ctranslate2", "argos"):
+        raise ExportError(
+            f"--quantization is for ctranslate2 and argos, not for {to}; leave it out"
+        )
+    if languages is not None and to != "argos":
+        raise ExportError(f"--languages is for argos, not for {to}; leave it out")
+    if language is not None and to not in ("ctranslate2", "huggingface"):
+        raise ExportError(f"--language is for ctranslate2 and huggingface, not for {to}")
+    pair = None if languages is None else _pair(languages)
+
+    from cutaway.train.folder import read_model_folder
+
+    contents = read_model_folder(folder)
+    if out is None:
+        name = folder.resolve().name
+        out = Path(f"{name}.argosmodel" if to == "argos" else f"{name}-{to}")
+    if to == "ctranslate2":
+        from cutaway.export.ctranslate2 import export_ctranslate2
+
+        export_ctranslate2(contents, out, quantization=quantization or "float32", language=language)
+    elif to == "argos":
+        from cutaway.export.argos import export_argos
+
+        export_argos(contents, out, quantization=quantization or "int8", languages=pair)
+    elif to == "huggingface":
+        from cutaway.export.huggingface import export_huggingface
+
+        export_huggingface(contents, out, language=language)
+    else:
+        from cutaway.export.onnx import export_onnx
+
+        export_onnx(contents, out)
+    typer.echo(f"wrote {out} ({_size(out) / 1e6:.1f} MB)")
+
+
+def _pair(languages: str) -> tuple[str, str]:
+    source, _, target = languages.partition("-")
+    if not (source.isalnum() and target.isalnum()):
+        raise ExportError(f"--languages {languages!r}: expected two codes, as in en-fr")
+    return source, target
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
