@@ -66,7 +66,7 @@ class Trace:
             return
         address = join(path, name, number)
         address = self._unique(f"{address}.{suffix}" if suffix else address)
-        if value.name is not None and (weak or suffix or value.id not in self._weak):
+        if value.name is not None and not suffix and (weak or value.id not in self._weak):
             self.alias(address, value)
             return
         if value.name is not None:

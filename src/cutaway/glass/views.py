@@ -4,6 +4,7 @@ A position in memory is offset + Σ index·stride; solving that for the other la
 sums, floor divisions and remainders of the output's index variables.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -88,26 +89,13 @@ def remap(inner: Layout, outer: Layout) -> tuple[Expr, ...] | None:
         ),
     )
     indices: list[Expr] = [0] * len(outer.shape)
-    rest: _Linear | Expr = position
+    rest = position
     order = sorted(
         (axis for axis in range(len(outer.shape)) if outer.shape[axis] > 1 and outer.strides[axis]),
         key=lambda axis: -outer.strides[axis],
     )
     for axis in order:
-        stride = outer.strides[axis]
-        if isinstance(rest, _Linear):
-            split = rest.divide(stride)
-            if split is not None:
-                indices[axis] = split[0].expr()
-                rest = split[1]
-                continue
-            rest = rest.expr()
-        if stride == 1:
-            indices[axis] = rest
-            rest = 0
-        else:
-            indices[axis] = ("idiv", rest, stride)
-            rest = ("mod", rest, stride)
+        indices[axis], rest = rest.divide(outer.strides[axis])
     return tuple(indices)
 
 
@@ -126,19 +114,38 @@ class _Linear:
     """constant + Σ coefficient·variable, each variable in 0 … size−1."""
 
     constant: int
-    terms: tuple[tuple[str, int, int], ...]  # variable, coefficient, size
+    terms: tuple[tuple[Expr, int, int], ...]  # variable, coefficient, size
 
     def expr(self) -> Expr:
-        parts = [mul(name, factor) for name, factor, _ in self.terms]
-        return add(*parts, self.constant)
+        return add(*(mul(name, factor) for name, factor, _ in self.terms), self.constant)
 
-    def divide(self, by: int) -> "tuple[_Linear, _Linear] | None":
-        """Quotient and remainder, if both stay linear."""
-        whole = tuple((name, factor // by, size) for name, factor, size in self.terms
-                      if factor % by == 0)
-        part = tuple(term for term in self.terms if term[1] % by)
+    def divide(self, by: int) -> "tuple[Expr, _Linear]":
+        """Quotient and remainder; the quotient stays linear where no term crosses a multiple."""
+        large = tuple(
+            (name, factor // by, size) for name, factor, size in self.terms if factor % by == 0
+        )
+        small = tuple(term for term in self.terms if term[1] % by)
         low = self.constant % by
-        reach = low + sum(factor * (size - 1) for _, factor, size in part)
-        if reach >= by or any(factor < 0 for _, factor, _ in part):
-            return None
-        return _Linear(self.constant // by, whole), _Linear(low, part)
+        if _reach(small) + low < by:
+            return _Linear(self.constant // by, large).expr(), _Linear(low, small)
+        for unit in sorted({math.gcd(by, factor) for _, factor, _ in self.terms}, reverse=True):
+            whole = tuple(
+                (name, factor // unit, size) for name, factor, size in self.terms
+                if factor % unit == 0
+            )
+            part = tuple(term for term in self.terms if term[1] % unit)
+            low = self.constant % unit
+            if unit > 1 and _reach(part) + low >= unit:
+                continue
+            inner = _Linear(self.constant // unit, whole).expr()
+            digits = by // unit
+            left: tuple[Expr, int, int] = (("mod", inner, digits), unit, digits)
+            rest = (left, *part) if digits > 1 else part
+            return ("idiv", inner, digits) if digits > 1 else inner, _Linear(low, rest)
+        inner = self.expr()
+        return ("idiv", inner, by), _Linear(0, ((("mod", inner, by), 1, by),))
+
+
+def _reach(terms: tuple[tuple[Expr, int, int], ...]) -> int:
+    """The largest value a sum of terms takes."""
+    return sum(factor * (size - 1) for _, factor, size in terms)
