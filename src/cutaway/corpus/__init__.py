@@ -5,7 +5,7 @@ import can put the module in the function's place.
 """
 
 from cutaway.corpus.batches import Batch, BatchPlan, collate, to_tensors
-from cutaway.corpus.cleaning import Cleaning, Filters, clean
+from cutaway.corpus.cleaning import Cleaner, Cleaning, Filters, clean
 from cutaway.corpus.embedded import embedded
 from cutaway.corpus.encoded import (
     EncodedPairs,
@@ -18,11 +18,12 @@ from cutaway.corpus.encoded import (
 )
 from cutaway.corpus.harvesting import Harvested, harvest
 from cutaway.corpus.reading import iterate_pairs, read_labelled, read_pairs, read_texts
-from cutaway.corpus.store import build_store, open_store
+from cutaway.corpus.store import build_store, open_store, store_tokenizers
 
 __all__ = [
     "Batch",
     "BatchPlan",
+    "Cleaner",
     "Cleaning",
     "EncodedPairs",
     "Filters",
@@ -43,5 +44,6 @@ __all__ = [
     "read_labelled",
     "read_pairs",
     "read_texts",
+    "store_tokenizers",
     "to_tensors",
 ]

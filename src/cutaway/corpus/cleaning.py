@@ -3,7 +3,8 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,39 +50,63 @@ class Cleaning:
     numbers: tuple[int, ...] = field(repr=False)  # place of each kept pair in the input, from 0
 
 
+class Cleaner:
+    """Applies the filters to pairs as they pass; a removed pair counts for the first filter."""
+
+    def __init__(self, filters: Filters | None = None) -> None:
+        self._filters = filters or Filters()
+        self._checks = _checks(self._filters)
+        self._removed = {name: 0 for name, _ in self._checks}
+        self._examples: dict[str, list[int]] = {name: [] for name in self._removed}
+        self._numbers = array("q")
+        self._given = self._normalised = 0
+
+    def passing(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """The pairs that are kept, one at a time."""
+        for number, pair in enumerate(pairs):
+            self._given += 1
+            prepared = (_prepare(pair[0], self._filters), _prepare(pair[1], self._filters))
+            self._normalised += prepared != pair
+            culprit = next((name for name, bad in self._checks if bad(*prepared)), None)
+            if culprit is None:
+                self._numbers.append(number)
+                yield prepared
+                continue
+            self._removed[culprit] += 1
+            if len(self._examples[culprit]) < EXAMPLES:
+                self._examples[culprit].append(number)
+
+    def report(self) -> Cleaning:
+        """What has been done so far."""
+        return Cleaning(
+            given=self._given,
+            kept=len(self._numbers),
+            removed=dict(self._removed),
+            normalised=self._normalised,
+            examples={name: tuple(found) for name, found in self._examples.items()},
+            numbers=tuple(self._numbers),
+        )
+
+
 def clean(
     pairs: Iterable[tuple[str, str]], filters: Filters | None = None
 ) -> tuple[list[tuple[str, str]], Cleaning]:
-    """Apply the filters in order; a removed pair counts for the first that removes it."""
-    filters = filters or Filters()
-    checks = _checks(filters)
-    removed = {name: 0 for name, _ in checks}
-    examples: dict[str, list[int]] = {name: [] for name in removed}
-    kept: list[tuple[str, str]] = []
-    numbers: list[int] = []
-    normalised = given = 0
-    for number, pair in enumerate(pairs):
-        given += 1
-        prepared = (_prepare(pair[0], filters), _prepare(pair[1], filters))
-        normalised += prepared != pair
-        for name, bad in checks:
-            if bad(*prepared):
-                removed[name] += 1
-                if len(examples[name]) < EXAMPLES:
-                    examples[name].append(number)
-                break
-        else:
-            kept.append(prepared)
-            numbers.append(number)
-    shown = {name: tuple(found) for name, found in examples.items()}
-    return kept, Cleaning(given, len(kept), removed, normalised, shown, tuple(numbers))
+    """Apply the filters in order: the pairs that are kept, and an account of all others."""
+    cleaner = Cleaner(filters)
+    kept = list(cleaner.passing(pairs))
+    return kept, cleaner.report()
+
+
+def split_words(text: str) -> list[str]:
+    """Words by white space; of scripts written without spaces, each character is one.
+
+    So "我喜欢 AI" has four: limits, ratios and coverage then mean about the same everywhere.
+    """
+    return UNSPACED.sub(r" \g<0> ", text).split()
 
 
 def words(text: str) -> int:
-    """Words by white space, plus the characters of scripts written without spaces.
-
-    So "我喜欢 AI" counts four: length limits and ratios then mean about the same everywhere.
-    """
+    """The number of `split_words`."""
     spaced, unspaced = UNSPACED.subn(" ", text)
     return unspaced + len(spaced.split())
 

@@ -1,7 +1,8 @@
 """The token store: a corpus larger than memory, encoded once and memory-mapped.
 
-A folder of four flat little-endian arrays and `header.json`, which names the size and SHA-256 of
-each. It is written beside its place and moved there whole, so a store is complete or absent.
+A folder of four flat little-endian arrays, the tokenizers they were made with, and `header.json`,
+which names the size and SHA-256 of each. It is written beside its place and moved there whole, so
+a store is complete or absent.
 """
 
 import hashlib
@@ -31,6 +32,7 @@ from cutaway.text import Tokenizer
 
 FORMAT = "cutaway token store 1"
 HEADER = "header.json"
+TOKENIZER, TARGET_TOKENIZER = "tokenizer.model", "target.model"  # the second if not joint
 ARRAYS = ("source", "target", "offsets", "numbers")  # the order the fingerprint is made in
 BLOCK = 1 << 20  # bytes hashed or written at a time
 
@@ -80,7 +82,7 @@ def build_store(
 
     An older store at the same place is replaced once the new one is complete.
     """
-    target = target or source
+    separate, target = target, target or source
     place = Path(path)
     if place.exists() and not (place / HEADER).is_file():
         raise DataError(f"{place}: exists and is no token store; give another folder")
@@ -118,6 +120,7 @@ def build_store(
             "pairs": writers["numbers"].count,
             "vocabulary": [source.vocabulary, target.vocabulary],
             "tokenizers": [source.fingerprint, target.fingerprint],
+            "joint": separate is None,
             "language": language,
             "max_length": max_length,
             "long": {long: len(long_numbers)},
@@ -131,6 +134,9 @@ def build_store(
             },
             "fingerprint": fingerprint(writers[name].digest.hexdigest() for name in ARRAYS),
         }
+        source.save(fresh / TOKENIZER)
+        if separate is not None:
+            separate.save(fresh / TARGET_TOKENIZER)
         with (fresh / HEADER).open("w", encoding="utf-8") as file:
             json.dump(header, file, indent=1)
             file.flush()
@@ -176,6 +182,16 @@ def open_store(
     if len(arrays[3]) != pairs or len(offsets) != 2 * (pairs + 1):
         raise DataError(f"{place}: {pairs} pairs in the header, other numbers in the files")
     return EncodedPairs(arrays[0], arrays[1], offsets.reshape(-1, 2), arrays[3], max_length)
+
+
+def store_tokenizers(path: str | PathLike[str]) -> tuple[Tokenizer, Tokenizer | None]:
+    """The tokenizers a store was built with; one for both sides when the second is None."""
+    place, header = Path(path), read_header(path)
+    source = Tokenizer.load(place / TOKENIZER)
+    target = None if header.get("joint") else Tokenizer.load(place / TARGET_TOKENIZER)
+    if header.get("tokenizers") != [source.fingerprint, (target or source).fingerprint]:
+        raise DataError(f"{place}: its tokenizer was altered since; build the store again")
+    return source, target
 
 
 def read_header(path: str | PathLike[str]) -> dict[str, Any]:

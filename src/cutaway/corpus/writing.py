@@ -1,0 +1,54 @@
+"""Write pairs to files that the readers read back: aligned text, and TSV."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+
+from cutaway.corpus.files import STANDARD_INPUT
+from cutaway.errors import DataError
+
+
+def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> int:
+    """Write lines and return their number; the file is complete or absent. "-": standard output.
+
+    A line break inside a line would shift all that follow, so it is refused.
+    """
+    if os.fspath(path) == STANDARD_INPUT:  # the same sign serves both ways
+        count = 0
+        for count, line in enumerate(lines, 1):
+            sys.stdout.write(_whole(line, count) + "\n")
+        return count
+    place = Path(path)
+    fresh = place.with_name(place.name + ".new")
+    count = 0
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with fresh.open("w", encoding="utf-8", newline="\n") as file:
+            for count, line in enumerate(lines, 1):
+                file.write(_whole(line, count) + "\n")
+        fresh.replace(place)
+    except OSError as error:
+        raise DataError(f"{place}: cannot be written ({error.strerror})") from None
+    finally:
+        fresh.unlink(missing_ok=True)
+    return count
+
+
+def write_tsv(path: str | PathLike[str], rows: Iterable[Sequence[str]]) -> int:
+    """Write rows with a tab between cells; a tab inside a cell is refused."""
+
+    def lines() -> Iterable[str]:
+        for number, row in enumerate(rows, 1):
+            if any("\t" in cell for cell in row):
+                raise DataError(f"row {number} has a tab inside a cell; TSV cannot hold it")
+            yield "\t".join(row)
+
+    return write_lines(path, lines())
+
+
+def _whole(line: str, number: int) -> str:
+    if "\n" in line or "\r" in line:
+        raise DataError(f"row {number} has a line break inside; a line cannot hold it")
+    return line
