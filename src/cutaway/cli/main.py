@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
-from cutaway.cli.evaluate import evaluate
+from cutaway.cli.classify import classify
 from cutaway.cli.data import data
+from cutaway.cli.evaluate import evaluate
 from cutaway.cli.export import export
+from cutaway.cli.fill import fill
+from cutaway.cli.generate import generate
 from cutaway.cli.train import train
 from cutaway.cli.translate import translate
 from cutaway.errors import CutawayError
@@ -43,6 +46,9 @@ def options(
 app.add_typer(data, name="data")
 app.command()(train)
 app.command()(translate)
+app.command()(generate)
+app.command()(fill)
+app.command()(classify)
 app.command()(evaluate)
 app.command()(export)
 

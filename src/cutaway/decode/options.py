@@ -1,6 +1,7 @@
 """How to decode: the one set of options that every engine and every verb understands."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from cutaway.config import Config, at_least
 from cutaway.errors import ConfigError
@@ -51,6 +52,18 @@ class DecodeOptions(Config):
                 f"n_best is {self.n_best} but a beam of {self.beam} keeps no more than "
                 f"{self.beam}; raise beam to {self.n_best}"
             )
+
+    def changed(self, **changes: Any) -> "DecodeOptions":
+        """These options with changes; a new beam or draw asks for its own number of outputs.
+
+        A beam returns all it found unless n_best says otherwise, and drawing leaves the beam.
+        """
+        values = self.to_dict() | changes
+        if changes.get("sample") and "beam" not in changes:
+            values["beam"] = 1
+        if ("beam" in changes or changes.get("sample")) and "n_best" not in changes:
+            values["n_best"] = 1 if values["sample"] else values["beam"]
+        return DecodeOptions.from_dict(values)
 
     def longest(self, source: int, room: int) -> int:
         """The most tokens an output may have, <end> counted, for a source of so many tokens."""

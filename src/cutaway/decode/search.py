@@ -28,7 +28,7 @@ def search(
 ) -> list[SearchResult]:
     """The hypotheses of each task, best first, in the order of the tasks."""
     wanted = [
-        Task(task.source, task.prefix, sample)
+        Task(task.source, _until(task.prefix, special.end), sample, task.longest)
         for task in tasks
         for sample in range(options.n_best if options.sample else 1)
     ]
@@ -56,6 +56,11 @@ def by_budget(tasks: Sequence[Task], tokens: int) -> Iterator[list[Task]]:
         batch.append(task)
     if batch:
         yield batch
+
+
+def _until(prefix: tuple[int, ...], end: int) -> tuple[int, ...]:
+    """What is forced, up to <end>: nothing can follow that."""
+    return prefix[: prefix.index(end) + 1] if end in prefix else prefix
 
 
 def _length(task: Task) -> int:

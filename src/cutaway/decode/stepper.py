@@ -21,6 +21,7 @@ class Task:
     source: tuple[int, ...] | None
     prefix: tuple[int, ...] = ()
     sample: int = 0  # of several draws for the same source, which
+    longest: int | None = None  # its own limit of tokens, beside that of the options
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -29,13 +30,13 @@ class Task:
 
     def limit(self, options: DecodeOptions, model: Transformer) -> int:
         """The most tokens its output may have, <end> counted."""
-        room = model.config.max_length
+        room = min(model.config.max_length, self.longest or model.config.max_length)
         if self.source is None:
             return min(options.max_length or room, room)
-        if len(self.source) > room:
+        if len(self.source) > model.config.max_length:
             raise InputError(
                 f"a source of {len(self.source)} tokens is longer than this model takes "
-                f"({room}); split it into sentences"
+                f"({model.config.max_length}); split it into sentences"
             )
         return options.longest(len(self.source), room)
 

@@ -13,6 +13,7 @@ from cutaway.decode.hypothesis import Hypothesis, SearchResult
 from cutaway.decode.options import DecodeOptions
 from cutaway.decode.stepper import Special, Task
 from cutaway.decode.translation import Alternative, Rival, Token, Translation
+from cutaway.decode.walk import Walk
 from cutaway.errors import InputError
 from cutaway.text import Tokenizer
 from cutaway.train.folder import ModelFolder, read_model_folder
@@ -49,20 +50,11 @@ class Translator:
     @cached_property
     def special(self) -> Special:
         """The ids decoding must know."""
-        target = self.target_tokenizer
-        tags = tuple(target.tag(language) for language in target.languages)
-        return Special(
-            target.start, target.end, (target.pad, target.unk, target.start, target.mask, *tags)
-        )
+        return special_ids(self.target_tokenizer)
 
     def options(self, **changes: Any) -> DecodeOptions:
-        """The folder's own options with changes; a beam returns all it found unless told not to."""
-        if "sample" in changes or "beam" in changes:
-            changes = {"n_best": 1 if changes.get("sample") else changes.get("beam", 1), **changes}
-        values = {**self.defaults.to_dict(), **changes}
-        if values["sample"] and "beam" not in changes:
-            values["beam"] = 1
-        return DecodeOptions.from_dict(values)
+        """The folder's own options with changes."""
+        return self.defaults.changed(**changes)
 
     def translate(
         self,
@@ -166,6 +158,28 @@ class Translator:
             Alternative(self._text(result.hypotheses[0]), result.hypotheses[0].score)
             for result in found
         ]
+
+    def walk(
+        self,
+        text: str,
+        *,
+        language: str | None = None,
+        prefix: str | Sequence[int] = "",
+        top: int = 10,
+        temperature: float = 1.0,
+    ) -> Walk:
+        """Translate one sentence token by token: next, back, another word."""
+        if not text.strip():
+            raise InputError("the text is empty; give a sentence to translate")
+        task = self.task(text, language=language, prefix=self._prefix(prefix))
+        return Walk(
+            self.model,
+            self.target_tokenizer,
+            self.special,
+            task,
+            top=top,
+            temperature=temperature,
+        )
 
     def _prefix(self, prefix: str | Sequence[int]) -> tuple[int, ...]:
         if isinstance(prefix, str):
@@ -300,6 +314,13 @@ class Translator:
             elif odd := odd_length(len(task.source or ()) - 1, len(best.ids) - 1):
                 notices.append(Notice("length", odd))
         return notices
+
+
+def special_ids(tokenizer: Tokenizer) -> Special:
+    """Where an output starts and ends, and which ids are never part of it."""
+    tags = (tokenizer.tag(language) for language in tokenizer.languages)
+    never = (tokenizer.pad, tokenizer.unk, tokenizer.start, tokenizer.mask, *tags)
+    return Special(tokenizer.start, tokenizer.end, never)
 
 
 def _blocks(parts: Sequence[Forced | None]) -> tuple[tuple[float, ...], ...] | None:
