@@ -1,0 +1,245 @@
+"""The routes: the page and its files, recorded runs as JSON and bytes, questions to the model.
+
+Answers to nobody but the page itself: same origin, this machine's name, no other host named.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from cutaway.decode import Translator
+from cutaway.errors import CutawayError
+from cutaway.glass import Trace
+from cutaway.glass.html import carried_html, document, script, style
+from cutaway.serve.progress import Progress
+from cutaway.serve.session import Recorded, Session
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+LOCAL = {"127.0.0.1", "localhost", "[::1]", "testserver"}
+BODY = 64_000  # bytes of a question
+CHUNK = 64 << 20  # bytes of one answer
+
+T = TypeVar("T")
+
+
+class Question(BaseModel):
+    """A sentence to translate and record, and how."""
+
+    text: str = Field(min_length=1, max_length=2000)
+    prefix: list[int] = Field(default=[], max_length=512)
+    beam: int = Field(default=0, ge=0, le=16)
+    target: str = Field(default="", max_length=2000)
+    snapshot: str = Field(default="", max_length=20)
+    change: str = Field(default="", max_length=4000)
+    sample: int = Field(default=0, ge=0, le=1_000_000)
+    temperature: float = Field(default=1.0, gt=0, le=10)
+
+
+class Pair(BaseModel):
+    """A pair to take one training step on."""
+
+    text: str = Field(min_length=1, max_length=2000)
+    target: str = Field(default="", max_length=2000)
+    snapshot: str = Field(default="", max_length=20)
+    rate: float = Field(default=1e-3, gt=0, le=1)
+
+
+def create_app(
+    translator: Translator | None = None,
+    *,
+    folder: Path | None = None,
+    traces: dict[str, Trace] | None = None,
+    lessons: Sequence[dict[str, Any]] = (),
+    lesson: Callable[[str], dict[str, Any]] | None = None,
+    examples: Sequence[str] = (),
+    hosts: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> FastAPI:
+    """The application for a translator, for recorded traces, or both.
+
+    `lessons` lists what `lesson` can tell by id (see docs/page-internals.md); `hosts` are names
+    beside this machine's own under which it may be called.
+    """
+    app = FastAPI(title="Cutaway", docs_url=None, redoc_url=None, openapi_url=None)
+    session = Session(translator, folder)
+    for key, trace in (traces or {}).items():
+        session.adopt(trace, key)
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
+    learning = progress or Progress(folder)
+    allowed = LOCAL | set(hosts)
+
+    async def in_model_thread(work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(pool, work)
+
+    def recorded(key: str) -> Recorded:
+        try:
+            return session.run(key)
+        except KeyError:
+            raise HTTPException(404, f"no run {key!r}; translate again") from None
+
+    @app.middleware("http")
+    async def guard(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        refusal = refused(request, allowed)
+        response = _error(*refusal) if refusal else await call_next(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    @app.exception_handler(CutawayError)
+    async def told(_: Request, error: CutawayError) -> Response:
+        return _error(422, str(error))
+
+    @app.exception_handler(StarletteHTTPException)
+    async def refused_politely(_: Request, error: StarletteHTTPException) -> Response:
+        return _error(error.status_code, str(error.detail))
+
+    @app.exception_handler(RequestValidationError)
+    async def misunderstood(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        return _error(422, f"{place or 'body'}: {first['msg']}")
+
+    @app.get("/")
+    async def page() -> Response:
+        return HTMLResponse(document(info(), inline=False))
+
+    @app.get("/page.js")
+    async def page_script() -> Response:
+        return Response(script(), media_type="text/javascript")
+
+    @app.get("/style.css")
+    async def page_style() -> Response:
+        return Response(style(), media_type="text/css")
+
+    @app.get("/favicon.ico")
+    async def icon() -> Response:
+        return Response(status_code=204)
+
+    def info() -> dict[str, Any]:
+        return {
+            "served": True,
+            "name": session.name,
+            "translates": session.translates,
+            "trains": session.translates,
+            "learns": learning.exists(),
+            "examples": list(examples),
+            "snapshots": session.snapshots,
+            "traces": [{"key": k, "title": k, "kind": "trace"} for k in traces or {}],
+            "lessons": list(lessons),
+        }
+
+    @app.get("/api/info")
+    async def about() -> dict[str, Any]:
+        return info()
+
+    @app.post("/api/translate")
+    async def translate(question: Question) -> dict[str, Any]:
+        return await in_model_thread(lambda: session.translate(**question.model_dump()))
+
+    @app.post("/api/training")
+    async def training(pair: Pair) -> dict[str, Any]:
+        return await in_model_thread(
+            lambda: session.training_step(
+                pair.text, pair.target, snapshot=pair.snapshot, rate=pair.rate
+            )
+        )
+
+    @app.get("/api/learn")
+    async def learn() -> dict[str, Any]:
+        return await asyncio.to_thread(learning.read)
+
+    @app.get("/api/traces/{key}/header")
+    async def trace_header(key: str) -> Response:
+        return Response(recorded(key).header, media_type="application/json")
+
+    @app.get("/api/traces/{key}/buffers")
+    async def trace_buffers(key: str, ids: Annotated[str, Query(max_length=20_000)]) -> Response:
+        run = recorded(key)
+        try:
+            places = [int(part) for part in ids.split(",")]
+            lengths = [run.buffers[place].bytes for place in places if place >= 0]
+        except (ValueError, IndexError):
+            raise HTTPException(422, f"ids {ids[:40]!r}; expected numbers of buffers") from None
+        if len(lengths) != len(places) or sum(lengths) > CHUNK:
+            raise HTTPException(422, f"{len(places)} buffers at once; ask for fewer")
+        parts = []
+        for place in places:
+            chunk = run.numbers(place)
+            parts += [chunk, b"\0" * (-len(chunk) % 8)]
+        return Response(b"".join(parts), media_type="application/octet-stream")
+
+    @app.get("/api/traces/{key}/buffers/{place}")
+    async def trace_buffer(
+        key: str,
+        place: int,
+        start: Annotated[int, Query(ge=0)] = 0,
+        stop: Annotated[int | None, Query(ge=0)] = None,
+    ) -> Response:
+        run = recorded(key)
+        if not 0 <= place < len(run.buffers):
+            raise HTTPException(404, f"no buffer {place}; this run has {len(run.buffers)}")
+        return Response(run.numbers(place, start, stop), media_type="application/octet-stream")
+
+    @app.get("/api/traces/{key}/page.html")
+    async def trace_page(key: str, at: str = "", lang: str = "en") -> Response:
+        run = recorded(key)
+        text = await asyncio.to_thread(
+            lambda: carried_html([run.carried()], at=at, language=lang, title=session.name)
+        )
+        return HTMLResponse(
+            text, headers={"Content-Disposition": 'attachment; filename="cutaway.html"'}
+        )
+
+    @app.get("/api/lessons/{name}")
+    async def one_lesson(name: str) -> dict[str, Any]:
+        if lesson is None or name not in {item["id"] for item in lessons}:
+            raise HTTPException(404, f"no lesson {name!r}")
+        told = lesson
+        return await in_model_thread(lambda: told(name))
+
+    app.state.session = session
+    return app
+
+
+def refused(request: Request, allowed: set[str]) -> tuple[int, str] | None:
+    """Why a request is not answered: another host's name, another origin, or too much."""
+    host = request.headers.get("host", "")
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    if name not in allowed:
+        return 403, f"called as {name!r}; this server answers as 127.0.0.1 or localhost only"
+    origin = request.headers.get("origin")
+    if origin is not None and origin != f"{request.url.scheme}://{host}":
+        return 403, f"called from {origin}; this server answers its own page only"
+    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return 403, "called from another site; this server answers its own page only"
+    if request.method == "POST":
+        size = request.headers.get("content-length", "")
+        if not size.isdigit() or int(size) > BODY:
+            return 413, f"a question of {size or 'unknown'} bytes; expected at most {BODY}"
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            return 415, "a question must be JSON: send Content-Type application/json"
+    return None
+
+
+def _error(status: int, text: str) -> Response:
+    return JSONResponse({"error": " ".join(text.split())}, status_code=status)

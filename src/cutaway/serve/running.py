@@ -1,0 +1,101 @@
+"""A server on this machine for one model folder."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from cutaway.decode import Translator
+from cutaway.errors import InputError
+
+PORT = 8765
+
+
+def serve_folder(
+    folder: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    open_browser: bool = True,
+    told: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve a model folder's page until interrupted; `told` hears the address once it listens."""
+    from cutaway.serve.app import create_app
+
+    path = Path(folder)
+    listening = bound(host, port)  # before the model: a busy port is told at once
+    with contextlib.closing(listening):
+        app = create_app(Translator.load(path), folder=path, hosts=[host])
+        run(app, listening, open_browser=open_browser, told=told)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens, or one line saying why not."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(
+            f"cannot listen on {host}:{port} ({reason}); choose another port with --port, "
+            f"or 0 for any free one"
+        ) from None
+    return listening
+
+
+def run(
+    app: FastAPI,
+    listening: socket.socket,
+    *,
+    open_browser: bool = False,
+    told: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve an application on a bound socket until interrupted."""
+    server = Server(app, listening)
+    told(server.url)
+    if open_browser:
+        threading.Timer(0.5, webbrowser.open, [server.url]).start()
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+
+
+class Server:
+    """uvicorn on a given socket; `start` runs it beside the caller, for watching a training."""
+
+    def __init__(self, app: FastAPI, listening: socket.socket) -> None:
+        host, port, *_ = listening.getsockname()
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        config = uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
+        self._server = uvicorn.Server(config)
+        self._sockets = [listening]
+        self._thread: threading.Thread | None = None
+
+    def run(self) -> None:
+        """Serve in this thread until interrupted."""
+        self._server.run(sockets=self._sockets)
+
+    def start(self) -> "Server":
+        """Serve in a thread of its own."""
+        self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+        serve: Callable[..., Any] = self._server.serve
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(serve(sockets=self._sockets)), daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End serving and wait for it."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(timeout=10)

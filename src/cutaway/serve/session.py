@@ -1,0 +1,299 @@
+"""One model at work for the page: translations and training steps, recorded on demand and kept.
+
+Everything here runs in the model's one thread; the routes only wait for it.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cutaway.decode import Translation, Translator
+from cutaway.errors import InputError
+from cutaway.glass import Trace
+from cutaway.glass.html import Carried
+from cutaway.glass.store import header, raw
+from cutaway.glass.values import Buffer
+from cutaway.model import Transformer
+from cutaway.serve.changes import changed
+from cutaway.serve.recording import Sides, record_step, record_translation
+from cutaway.train.folder import ModelFolder
+from cutaway.train.snapshots import read_index, read_snapshot
+
+LONGEST = 160  # tokens of a sentence the page can still show as matrices
+KEPT = 6  # recorded runs held in memory
+
+
+@dataclass
+class Recorded:
+    """A run as the page fetches it: the header's bytes, and buffers by number."""
+
+    key: str
+    kind: str  # "translation", "training" or "trace"
+    trace: Trace
+    header: bytes
+    buffers: list[Buffer]
+    answer: dict[str, Any]
+
+    def numbers(self, place: int, start: int = 0, stop: int | None = None) -> bytes:
+        """A stretch of one buffer, little-endian."""
+        return raw(self.buffers[place].read()[start:stop])
+
+    def carried(self) -> Carried:
+        """The run made ready for a file of its own."""
+        from cutaway.glass.store import bundle
+
+        return Carried("0", str(self.trace.meta.get("model", "")), self.kind, bundle(self.trace))
+
+
+class Session:
+    """Answers the page's questions about one model folder."""
+
+    def __init__(self, translator: Translator | None, folder: Path | None = None) -> None:
+        self._own = translator
+        self.folder = folder
+        self.runs: OrderedDict[str, Recorded] = OrderedDict()
+        self.asked: dict[str, str] = {}  # question → key of its run
+        self.count = 0
+
+    @property
+    def translator(self) -> Translator:
+        """The model at work; a session of recorded traces alone has none."""
+        if self._own is None:
+            raise InputError("this page shows recorded runs; to translate, serve a model folder")
+        return self._own
+
+    @property
+    def translates(self) -> bool:
+        """Whether there is a model to ask."""
+        return self._own is not None
+
+    @property
+    def snapshots(self) -> list[dict[str, Any]]:
+        """The training's snapshots, oldest first, as the page's scrubber names them."""
+        place = self._snapshot_folder()
+        entries = read_index(place) if place else []
+        return [{"name": str(entry["update"]), "step": entry["update"]} for entry in entries]
+
+    def translate(
+        self,
+        text: str,
+        *,
+        prefix: list[int] | None = None,
+        beam: int = 0,
+        target: str = "",
+        snapshot: str = "",
+        change: str = "",
+        sample: int = 0,
+        temperature: float = 1.0,
+    ) -> dict[str, Any]:
+        """Translate and record; the same question is answered from memory."""
+        question = json.dumps(
+            ["translate", text, prefix, beam, target, snapshot, change, sample, temperature]
+        )
+        return self._once(
+            question,
+            lambda: self._translate(
+                text, prefix or [], beam, target, snapshot, change, sample, temperature
+            ),
+        )
+
+    def training_step(
+        self, source: str, target: str = "", *, snapshot: str = "", rate: float = 1e-3
+    ) -> dict[str, Any]:
+        """Record one training step on a pair; without a target, the model's own translation."""
+        question = json.dumps(["step", source, target, snapshot, rate])
+        return self._once(question, lambda: self._step(source, target, snapshot, rate))
+
+    def adopt(self, trace: Trace, key: str) -> None:
+        """Show a trace recorded elsewhere."""
+        self._keep(key, "trace", trace, {"key": key})
+
+    def run(self, key: str) -> Recorded:
+        """A recorded run by its key."""
+        found = self.runs.get(key)
+        if found is None:
+            raise KeyError(key)
+        self.runs.move_to_end(key)
+        return found
+
+    # -- the work ------------------------------------------------------------------------------
+
+    def _translate(
+        self,
+        text: str,
+        prefix: list[int],
+        beam: int,
+        target: str,
+        snapshot: str,
+        change: str,
+        sample: int,
+        temperature: float,
+    ) -> Recorded:
+        translator = self._translator(snapshot)
+        source = self._ids(translator, text)
+        self._check_prefix(translator, prefix)
+        options: dict[str, Any] = {}
+        if sample:
+            options = {"sample": True, "seed": sample, "temperature": temperature}
+        elif beam:
+            options = {"beam": beam}
+        with changed(translator, change) as order:
+            if order is not None:
+                if sorted(order) != list(range(len(source) - 1)):
+                    raise InputError(
+                        f"order is {order}; expected each of 0 to {len(source) - 2} once"
+                    )
+                source = tuple(source[place] for place in order) + source[-1:]
+                text = translator.tokenizer.decode(source)
+            if target:
+                ids = translator.target_tokenizer.encode(target, end=True)
+                translation = None
+            else:
+                (translation,) = translator.translate(
+                    [text],
+                    prefix=prefix,
+                    tree=not sample,
+                    split=translator.model.config.max_length,
+                    **options,
+                )
+                if not translation.tokens:
+                    reason = "; ".join(notice.message for notice in translation.warnings)
+                    raise InputError(f"nothing to show for {text[:40]!r}: {reason}")
+                ids = [token.id for token in translation.tokens]
+            trace = record_translation(translator.model, source, ids, self._sides(translator))
+        answer = self._answer(translator, text, source, ids, prefix, translation)
+        answer["options"] = {"beam": beam or translator.defaults.beam, **options}
+        trace.meta["translation"] = answer
+        trace.meta["name"] = self.name
+        return self._keep(self._key(), "translation", trace, answer)
+
+    def _step(self, source: str, target: str, snapshot: str, rate: float) -> Recorded:
+        translator = self._translator(snapshot)
+        source_ids = self._ids(translator, source)
+        if not target:
+            (translation,) = translator.translate([source])
+            target = translation.text
+        target_ids = translator.target_tokenizer.encode(target, end=True)
+        if len(target_ids) > LONGEST:
+            raise InputError(
+                f"the target has {len(target_ids)} tokens; the page shows at most {LONGEST}"
+            )
+        trace, facts = record_step(
+            translator.model, source_ids, target_ids, self._sides(translator), rate=rate
+        )
+        answer = {"source": source, "target": target, **facts}
+        trace.meta["training"] = answer
+        return self._keep(self._key(), "training", trace, answer)
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """What the page calls the model: its folder and languages."""
+        if self._own is None:
+            return ""
+        languages = self._own.folder.languages
+        direction = f" {languages[0]}→{languages[1]}" if languages else ""
+        return f"{self.folder.resolve().name if self.folder else 'model'}{direction}"
+
+    def _translator(self, snapshot: str) -> Translator:
+        """The translator, or one with the weights of a moment of its training."""
+        if not snapshot:
+            return self.translator
+        place = self._snapshot_folder()
+        if place is None or not snapshot.isdigit():
+            raise InputError(f"no snapshot {snapshot!r}; this model was trained without --keep")
+        weights = read_snapshot(place, int(snapshot))
+        folder = self.translator.folder
+        model = Transformer(folder.model.config)
+        model.load_state_dict(weights)
+        return Translator(
+            ModelFolder(
+                model.eval(),
+                folder.tokenizer,
+                folder.target_tokenizer,
+                languages=folder.languages,
+                generation=folder.generation,
+            )
+        )
+
+    def _snapshot_folder(self) -> Path | None:
+        if self.folder is None:
+            return None
+        for place in (self.folder / "snapshots", Path(f"{self.folder}.run") / "snapshots"):
+            if (place / "index.json").is_file():
+                return place
+        return None
+
+    def _ids(self, translator: Translator, text: str) -> tuple[int, ...]:
+        source = translator.task(text).source or ()
+        if len(source) > LONGEST:
+            raise InputError(
+                f"the sentence has {len(source)} tokens; the page shows at most {LONGEST}: "
+                f"give one sentence at a time"
+            )
+        return source
+
+    def _check_prefix(self, translator: Translator, prefix: list[int]) -> None:
+        size = translator.target_tokenizer.vocabulary
+        wrong = [number for number in prefix if not 0 <= number < size]
+        if wrong:
+            raise InputError(f"prefix holds the id {wrong[0]}; expected ids 0 to {size - 1}")
+
+    def _sides(self, translator: Translator) -> Sides:
+        return Sides(translator.tokenizer, translator.target_tokenizer, translator.special)
+
+    def _answer(
+        self,
+        translator: Translator,
+        text: str,
+        source: tuple[int, ...],
+        ids: list[int],
+        prefix: list[int],
+        translation: Translation | None,
+    ) -> dict[str, Any]:
+        pieces = translator.target_tokenizer.pieces
+        tree = None
+        if translation is not None and translation.trees:
+            tree = translation.trees[0].to_dict()
+            for node, piece in zip(
+                tree["nodes"], pieces(node["token"] for node in tree["nodes"]), strict=True
+            ):
+                node["piece"] = piece
+        others = translation.alternatives if translation is not None else ()
+        notices = translation.warnings if translation is not None else ()
+        return {
+            "text": text,
+            "output": translator.target_tokenizer.decode(ids),
+            "ids": ids,
+            "pieces": pieces(ids),
+            "source": translator.tokenizer.pieces(source),
+            "score": translation.score if translation is not None else None,
+            "prefix": prefix,
+            "tree": tree,
+            "alternatives": [{"text": other.text, "score": other.score} for other in others],
+            "warnings": [notice.message for notice in notices],
+        }
+
+    def _once(self, question: str, work: Callable[[], Recorded]) -> dict[str, Any]:
+        known = self.asked.get(question)
+        if known is None or known not in self.runs:
+            known = self.asked[question] = work().key
+        run = self.run(known)
+        return {**run.answer, "key": run.key}
+
+    def _key(self) -> str:
+        self.count += 1
+        return f"run-{self.count}"
+
+    def _keep(self, key: str, kind: str, trace: Trace, answer: dict[str, Any]) -> Recorded:
+        data, buffers = header(trace)
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+        run = self.runs[key] = Recorded(key, kind, trace, text, buffers, answer)
+        while len(self.runs) > KEPT:
+            old, _ = self.runs.popitem(last=False)
+            self.asked = {question: kept for question, kept in self.asked.items() if kept != old}
+        return run

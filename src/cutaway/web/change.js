@@ -1,0 +1,63 @@
+/** Changing something and seeing what follows: silence a head, edit a number, lift a mask, reorder the words. */
+import { data, h, t } from "./dom.js";
+import { go, where } from "./state.js";
+
+/**
+ * A change in the URL: `set:ADDRESS=VALUE`, `silence:ATTENTION:HEAD`, `unmask:ATTENTION`, `order:2,0,1`; several joined by `;`.
+ * @typedef {{kind: string, address: string, value: string}} Change
+ */
+
+/** @param {string | undefined} text @returns {Change[]} */
+export function readChanges(text) {
+  return (text ?? "").split(";").filter(Boolean).map((part) => {
+    const [kind, ...rest] = part.split(":");
+    const body = rest.join(":");
+    if (kind === "set") {
+      const cut = body.lastIndexOf("=");
+      return { kind, address: body.slice(0, cut), value: body.slice(cut + 1) };
+    }
+    if (kind === "silence") return { kind, address: body.slice(0, body.lastIndexOf(":")), value: body.slice(body.lastIndexOf(":") + 1) };
+    return { kind, address: kind === "order" ? "" : body, value: kind === "order" ? body : "" };
+  });
+}
+
+/** @param {Change[]} changes */
+export function writeChanges(changes) {
+  return changes.map(({ kind, address, value }) => (kind === "set" ? `set:${address}=${value}` : kind === "silence" ? `silence:${address}:${value}` : kind === "order" ? `order:${value}` : `${kind}:${address}`)).join(";");
+}
+
+/** Addresses that wear a mark. @param {Record<string, string>} place @returns {Set<string>} */
+export function changedAddresses(place) {
+  return new Set(readChanges(place.change).flatMap(({ kind, address }) => (kind === "set" ? [address.replace(/\[.*$/, "")] : kind === "silence" ? [`${address}.context`] : kind === "unmask" ? [`${address}.masked`, `${address}.weights`] : [])));
+}
+
+/** One more change; the same thing changed twice keeps the last. @param {Change} change */
+export function addChange(change) {
+  const others = readChanges(where().change).filter((other) => !(other.kind === change.kind && other.address === change.address && (change.kind !== "silence" || other.value === change.value)));
+  go({ change: writeChanges([...others, change]) });
+}
+
+/** The list of changes in force, each with a way to take it back. */
+export function changeList() {
+  const changes = readChanges(where().change);
+  if (!changes.length) return null;
+  return h("section", { class: "changes" }, h("h2", {}, t("change.title")), h("ul", {}, changes.map((change, n) => h("li", {}, h("span", { class: "mark", "aria-hidden": "true" }, "✎ "), t(`changed.${change.kind}`), " ", data("code", {}, change.kind === "silence" ? `${change.address} · ${Number(change.value) + 1}` : change.kind === "set" ? `${change.address} = ${change.value}` : change.address || change.value), " ", h("button", { type: "button", class: "more", "aria-label": t("change.undo"), onclick: () => go({ change: writeChanges(changes.filter((_, k) => k !== n)) }) }, "×")))),
+    h("button", { type: "button", id: "restore", onclick: () => go({ change: "" }) }, t("change.restore")));
+}
+
+/** The pencil of the inspector. @param {any} app @param {import("./trace.js").Cell} cell */
+export function attachChange(app, cell) {
+  const session = app.session;
+  if (!app.info.served || !session?.translation || where().view === "training") return null;
+  const { trace } = session;
+  const value = trace.values[cell.id];
+  const computed = value.phase === "forward" && (value.name !== undefined || trace.rule(cell.id).source === "parameter") && value.dtype.includes("float");
+  const attention = /^(.*(?:self|cross)_attention)\.(query|key|value|scores|scaled|masked|softmax|weights|context)$/.exec(value.address);
+  if (!computed && !attention) return null;
+  const input = h("input", { type: "number", step: "any", name: "number", "aria-label": t("change.number"), value: "0" });
+  const masked = attention && trace.addresses.has(`${attention[1]}.masked`);
+  return h("details", { class: "change" }, h("summary", {}, "✎ ", t("change.open")),
+    computed ? h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); addChange({ kind: "set", address: trace.address(cell), value: input.value }); } }, input, " ", h("button", { type: "submit", id: "set-number" }, t("change.set"))) : null,
+    attention ? h("button", { type: "button", id: "silence", onclick: () => addChange({ kind: "silence", address: attention[1], value: String(cell.index[1]) }) }, t("change.silence", { n: cell.index[1] + 1 })) : null,
+    masked ? h("button", { type: "button", id: "unmask", onclick: () => addChange({ kind: "unmask", address: attention[1], value: "" }) }, t("change.unmask")) : null);
+}

@@ -1,0 +1,132 @@
+/** `<cut-compare>`: the same place of two runs side by side, and their difference. */
+import { changeList } from "./change.js";
+import { chancesAt, logitsOf } from "./chances.js";
+import { css } from "./colour.js";
+import { data, fill, h, isDark, locale, t } from "./dom.js";
+import { HeatElement, range, shown } from "./heat.js";
+import { percent, short } from "./numbers.js";
+import { Sheet } from "./sheet.js";
+import { go, where } from "./state.js";
+
+/** @typedef {{trace: import("./trace.js").Trace, structure: import("./structure.js").Structure, translation: any}} Session */
+
+export class CompareElement extends HTMLElement {
+  /** @param {any} app @param {Session | null} session */
+  async show(app, session) {
+    const place = where();
+    const form = this.form(app, place);
+    if (!session) {
+      fill(this, h("h1", {}, t("view.compare")), form, h("p", { class: "hint" }, t("look.first")));
+      return;
+    }
+    fill(this, h("h1", {}, t("view.compare")), form, changeList(), h("p", { class: "hint" }, "…"));
+    const other = await this.other(app, place);
+    this.pair = { left: session, right: other };
+    this.body = h("div", { class: "compare-body" });
+    fill(this, h("h1", {}, t("view.compare")), form, changeList(), other ? this.outputs(session, other) : h("p", { class: "hint" }, t("compare.choose")), this.body);
+    await this.focusCell(place.at ? session.trace.find(place.at) : null);
+  }
+
+  /** The second run: another sentence, another snapshot, or the same without the changes. @param {any} app @param {Record<string, string>} place @returns {Promise<Session | null>} */
+  async other(app, place) {
+    if (!app.info.served) {
+      const second = app.info.traces.find((/** @type {any} */ item) => item.key !== app.session?.key);
+      if (!second) return null;
+      const trace = await app.backend.trace(second.key);
+      return { trace, structure: app.session.structure, translation: trace.header.meta?.translation ?? null };
+    }
+    const base = app.question({ ...place, view: "translate" });
+    const question = { ...base, text: place.other || base.text, snapshot: place.othersnapshot ?? base.snapshot, change: "", prefix: place.other ? [] : base.prefix };
+    if (JSON.stringify(question) === JSON.stringify(base)) return null;
+    const answer = await app.backend.answer("api/translate", question);
+    const trace = await app.backend.trace(answer.key);
+    return { trace, structure: app.session.structure, translation: answer };
+  }
+
+  /** @param {any} app @param {Record<string, string>} place */
+  form(app, place) {
+    if (!app.info.served) return null;
+    const snapshots = app.info.snapshots ?? [];
+    return h("form", { class: "pair", onsubmit: (/** @type {any} */ event) => {
+      event.preventDefault();
+      const { other, snapshot } = event.target.elements;
+      go({ other: other.value.trim() === place.text ? "" : other.value.trim(), othersnapshot: snapshot ? snapshot.value : "" });
+    } }, h("label", {}, h("span", {}, t("compare.with")), h("input", { name: "other", value: place.other ?? "", placeholder: place.text })),
+      snapshots.length > 1 ? h("label", {}, h("span", {}, t("bar.snapshot")), h("select", { name: "snapshot" }, h("option", { value: "" }, t("compare.latest")), snapshots.map((/** @type {any} */ item) => h("option", { value: item.name, selected: item.name === place.othersnapshot }, String(item.step))))) : null,
+      h("button", { type: "submit" }, t("compare.go")));
+  }
+
+  /** @param {Session} left @param {Session} right */
+  outputs(left, right) {
+    const column = (/** @type {Session} */ session, /** @type {string} */ name) => h("div", { class: "column" }, h("h2", {}, t(name)), data("p", { class: "source-text" }, session.translation?.text ?? ""), data("p", { class: "target-text" }, session.translation?.output ?? ""), this.next(session));
+    return h("div", { class: "two" }, column(left, where().change ? "compare.changed" : "compare.first"), column(right, where().change ? "compare.before" : "compare.second"));
+  }
+
+  /** The next word's chances at the current step. @param {Session} session */
+  next({ trace, translation }) {
+    const logits = logitsOf(trace);
+    if (logits === undefined || !translation) return null;
+    const list = h("ol", { class: "choices small" });
+    const step = Math.min(translation.ids.length - 1, Number(where().step || 0));
+    void trace.settled(() => chancesAt(trace, logits, step, 1, 5)).then(({ top }) => fill(list, top.map((chance) => h("li", {}, data("span", { class: "piece" }, shown(chance.piece)), h("span", { class: "bar" }, h("i", { style: { width: `${100 * chance.p}%` } })), data("span", { class: "p" }, percent(chance.p, locale()))))));
+    return list;
+  }
+
+  /** @param {{id: number, index: number[] | null} | null} focus */
+  async focusCell(focus) {
+    const { left, right } = /** @type {{left: Session, right: Session | null}} */ (this.pair ?? {});
+    if (!this.body || !left || !right) return;
+    const fallback = left.trace.addresses.get(`${left.structure.decoderLayers.at(-1)}.cross_attention.weights`) ?? logitsOf(left.trace);
+    const id = focus?.id ?? fallback;
+    if (id === undefined) return;
+    const address = left.trace.values[id].address;
+    const twin = right.trace.addresses.get(address);
+    if (twin === undefined || !left.trace.kept(id) || !right.trace.kept(twin)) {
+      fill(this.body, h("p", { class: "hint" }, t("compare.none", { address })));
+      return;
+    }
+    await Promise.all([left.trace.want([id]), right.trace.want([twin])]);
+    const lead = { head: Number(where().head || 0) };
+    const fixed = focus?.index ?? undefined;
+    const one = new Sheet(left.trace, id, { lead, fixed });
+    const two = new Sheet(right.trace, twin, { lead, fixed });
+    const tile = (/** @type {Sheet} */ sheet, /** @type {string} */ key) => {
+      const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
+      heat.show({ sheet, title: t(key), width: 320, height: 240, focus: fixed ? sheet.place(fixed) : null, pick: (index) => go({ at: `${address}[${index.join(",")}]` }, { replace: true }) });
+      return heat;
+    };
+    const cell = fixed && one.place(fixed) && two.place(fixed) ? one.place(fixed) : null;
+    fill(this.body, data("h2", {}, address, one.lead.length ? h("small", {}, ` [${one.lead.join(",")},:,:]`) : null),
+      h("div", { class: "two" }, tile(one, where().change ? "compare.changed" : "compare.first"), tile(two, where().change ? "compare.before" : "compare.second"), this.difference(one, two)),
+      cell ? data("p", { class: "result" }, `${short(one.read(cell.row, cell.col), 5)}  −  ${short(two.read(cell.row, cell.col), 5)}  =  ${short(one.read(cell.row, cell.col) - two.read(cell.row, cell.col), 5)}`) : h("p", { class: "hint" }, t("compare.hint")));
+  }
+
+  /** @param {Sheet} one @param {Sheet} two */
+  difference(one, two) {
+    if (one.rows !== two.rows || one.cols !== two.cols) return h("p", { class: "hint" }, t("compare.shapes", { a: `${one.rows}×${one.cols}`, b: `${two.rows}×${two.cols}` }));
+    const canvas = h("canvas", { class: "difference", width: one.cols, height: one.rows, role: "img", "aria-label": t("compare.difference") });
+    const context = canvas.getContext("2d");
+    let most = 0;
+    for (const r of range(one.rows)) for (const c of range(one.cols)) most = Math.max(most, Math.abs(finite(one.read(r, c) - two.read(r, c))));
+    const colour = (/** @type {number} */ x) => {
+      const size = Math.min(1, Math.abs(x) / (most || 1));
+      const ground = isDark() ? [24, 25, 28] : [252, 252, 250];
+      const end = x < 0 ? [33, 102, 172] : [217, 95, 14];
+      return ground.map((g, k) => Math.round(g + (end[k] - g) * size)).reduce((sum, part, k) => sum + part * 256 ** k, 0);
+    };
+    for (const r of range(one.rows)) {
+      for (const c of range(one.cols)) {
+        context.fillStyle = css(colour(finite(one.read(r, c) - two.read(r, c))));
+        context.fillRect(c, r, 1, 1);
+      }
+    }
+    canvas.style.width = `${Math.min(320, one.cols * 15)}px`;
+    canvas.style.height = `${Math.min(240, one.rows * 15)}px`;
+    return h("div", { class: "heat" }, h("div", { class: "heat-title" }, t("compare.difference")), canvas, data("div", { class: "legend" }, `± ${short(most).replace("+", "")}`));
+  }
+}
+
+/** @param {number} x */
+function finite(x) {
+  return Number.isFinite(x) ? x : 0;
+}

@@ -1,0 +1,110 @@
+/** Small helpers for building the page, and the words of its language. */
+
+/**
+ * An element. Attributes by name; `on…` are listeners; `text` and children are appended as text, never as markup.
+ * @param {string} tag @param {Record<string, any>} [attributes] @param {...(Node | string | number | null | undefined | false | any[])} children
+ * @returns {any}
+ */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  assign(element, attributes);
+  append(element, children);
+  return element;
+}
+
+/** The same for SVG. @param {string} tag @param {Record<string, any>} attributes @param {...any} children @returns {any} */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  assign(element, attributes);
+  append(element, children);
+  return element;
+}
+
+/** @param {Element} element @param {Record<string, any>} attributes */
+function assign(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [property, v] of Object.entries(value)) /** @type {any} */ (element).style.setProperty(property, v);
+    else if (name === "value" || name === "checked" || name === "indeterminate") /** @type {any} */ (element)[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+/** @param {Element} element @param {any[]} children */
+export function append(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : String(child));
+  }
+  return element;
+}
+
+/** Replace what an element holds. @param {Element} element @param {...any} children */
+export function fill(element, ...children) {
+  element.textContent = "";
+  return append(element, children);
+}
+
+/** Words that are data, not language: tokens, addresses, code, numbers. @param {string} tag @param {any} attributes @param {...any} children */
+export function data(tag, attributes, ...children) {
+  return h(tag, { translate: "no", ...attributes }, ...children);
+}
+
+/** @type {Record<string, Record<string, string>>} */
+const CATALOGUES = {};
+let language = "en";
+
+/** @param {string} code @param {Record<string, string>} words */
+export function addLanguage(code, words) {
+  CATALOGUES[code] = words;
+}
+
+/** @param {string} code */
+export function setLanguage(code) {
+  language = CATALOGUES[code] ? code : "en";
+  document.documentElement.lang = language === "zh" ? "zh-CN" : language;
+}
+
+export function currentLanguage() {
+  return language;
+}
+
+/** For number formatting. */
+export function locale() {
+  return language === "zh" ? "zh-CN" : "en";
+}
+
+/**
+ * A sentence of the page in the reader's language; `{name}` stands for a parameter.
+ * @param {string} key @param {Record<string, any>} [parameters]
+ */
+export function t(key, parameters = {}) {
+  if (language === "xx") return `⟦${key}⟧`; // a language of brackets: what has none was never translated
+  const text = CATALOGUES[language]?.[key] ?? CATALOGUES.en?.[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (all, name) => (name in parameters ? String(parameters[name]) : all));
+}
+
+/** Whether a key exists. @param {string} key */
+export function hasWords(key) {
+  return key in (CATALOGUES.en ?? {});
+}
+
+/** A choice of texts {en, zh} from data. @param {Record<string, string> | undefined} texts */
+export function inLanguage(texts) {
+  if (!texts) return "";
+  return texts[language] ?? texts.en ?? "";
+}
+
+/** The page asked to be dark. */
+export function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  if (chosen === "dark" || chosen === "light") return chosen === "dark";
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** Wrap what a screen reader should hear when it changes. @param {string} text */
+export function announce(text) {
+  const region = document.getElementById("live");
+  if (region) region.textContent = text;
+}

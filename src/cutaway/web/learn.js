@@ -1,0 +1,66 @@
+/** `<cut-learn>`: the run as it learns: loss, sample translations, one head sharpening snapshot by snapshot. */
+import { curve } from "./curve.js";
+import { headColour } from "./colour.js";
+import { data, fill, h, isDark, locale, t } from "./dom.js";
+import { HeatElement, range } from "./heat.js";
+import { short, whole } from "./numbers.js";
+import { Sheet } from "./sheet.js";
+import { go, where } from "./state.js";
+
+const EVERY = 2000; // milliseconds between looks at a running training
+
+export class LearnElement extends HTMLElement {
+  /** @param {any} app */
+  async show(app) {
+    this.app = app;
+    this.curveBox = h("div", { class: "scroll-x" });
+    this.samples = h("div", { class: "samples" });
+    this.heads = h("div", { class: "film" });
+    this.state = h("p", { class: "hint", "aria-live": "polite" });
+    fill(this, h("h1", {}, t("view.learn")), this.state, this.curveBox, h("h2", {}, t("learn.samples")), this.samples, h("h2", {}, t("learn.head")), this.heads);
+    await this.look();
+  }
+
+  /** Look at the run; again soon while it runs and the page is in front. */
+  async look() {
+    const run = await this.app.backend.progress();
+    if (!this.isConnected) return;
+    const dark = isDark();
+    const lines = Object.entries(run.curves ?? {}).map(([name, points], n) => ({ name, points, colour: headColour(n, dark) }));
+    const last = (/** @type {any[]} */ points) => points[points.length - 1]?.[1];
+    fill(this.state, t(run.running ? "learn.running" : "learn.done", { step: whole(run.step ?? 0, locale()) }));
+    fill(this.curveBox, lines.some((line) => line.points.length) ? [curve(/** @type {any} */ (lines), { label: t("learn.curve"), x: t("learn.step"), y: t("learn.loss") }), h("p", { class: "key" }, lines.map((line) => h("span", {}, h("i", { style: { background: line.colour } }), " ", t(`learn.${line.name}`) === `learn.${line.name}` ? data("span", {}, line.name) : t(`learn.${line.name}`), data("b", {}, ` ${last(/** @type {any[]} */ (line.points)) === undefined ? "" : short(last(/** @type {any[]} */ (line.points))).replace("+", "")}`))))] : h("p", { class: "hint" }, t("learn.waiting")));
+    fill(this.samples, (run.samples ?? []).length ? h("table", { class: "plain", translate: "no" }, h("tbody", {}, run.samples.slice(-24).reverse().map((/** @type {any} */ sample) => h("tr", {}, h("td", {}, whole(sample.step, locale())), h("td", {}, sample.source), h("td", {}, sample.output), h("td", { class: "hint" }, sample.reference ?? ""))))) : h("p", { class: "hint" }, t("learn.waiting")));
+    await this.film(run);
+    if (run.running && this.isConnected) setTimeout(() => { if (this.isConnected && !document.hidden) void this.look(); else if (this.isConnected) setTimeout(() => void this.look(), EVERY); }, EVERY);
+  }
+
+  /** The chosen head at each snapshot. @param {any} run */
+  async film(run) {
+    const snapshots = run.snapshots ?? [];
+    const text = where().text || run.samples?.[0]?.source || this.app.info.examples?.[0];
+    if (!snapshots.length || !text || !this.app.info.translates) {
+      fill(this.heads, h("p", { class: "hint" }, t("learn.snapshots")));
+      return;
+    }
+    const chosen = snapshots.length > 8 ? range(8).map((n) => snapshots[Math.round((n * (snapshots.length - 1)) / 7)]) : snapshots;
+    const key = chosen.map((/** @type {any} */ item) => item.name).join() + where().head + where().at + text;
+    if (this.filmed === key) return;
+    this.filmed = key;
+    const head = Number(where().head || 0);
+    const frames = chosen.map((/** @type {any} */ item) => h("figure", {}, h("div", { class: "frame" }), h("figcaption", {}, whole(item.step, locale()))));
+    fill(this.heads, frames);
+    for (const [n, item] of chosen.entries()) {
+      if (!this.isConnected) return;
+      const answer = await this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, snapshot: item.name, change: "", target: run.samples?.[0]?.source === text ? run.samples[0].reference ?? "" : "" });
+      const trace = await this.app.backend.trace(answer.key);
+      const layers = range(64).map((k) => trace.addresses.get(`decoder.layers.${k}.cross_attention.weights`)).filter((id) => id !== undefined);
+      const id = where().at ? trace.find(where().at)?.id ?? layers[layers.length - 1] : layers[Math.min(layers.length - 1, Number(where().layer || layers.length - 1))];
+      if (id === undefined) continue;
+      await trace.want([id]);
+      const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
+      heat.show({ sheet: new Sheet(trace, id, { lead: { head } }), width: 150, height: 150, legend: false, pick: (index) => go({ view: "look", snapshot: item.name, text, at: trace.address({ id, index }), place: "" }) });
+      fill(frames[n].firstElementChild, heat);
+    }
+  }
+}

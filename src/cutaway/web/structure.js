@@ -1,0 +1,101 @@
+/** What a trace is a trace of: its tree of modules, which value each puts out, and whether it is the paper's machine. */
+
+/** @typedef {import("./trace.js").Trace} Trace */
+/** @typedef {{path: string, name: string, class: string, children: Module[]}} Module */
+
+const SUBLAYERS = ["self_attention", "self_attention_add_norm", "cross_attention", "cross_attention_add_norm", "feed_forward", "feed_forward_add_norm"];
+
+export class Structure {
+  /** @param {Trace} trace */
+  constructor(trace) {
+    this.trace = trace;
+    /** @type {Map<string, Module>} */
+    this.modules = new Map();
+    for (const { path, class: kind } of trace.header.modules) {
+      this.modules.set(path, { path, name: path.split(".").pop() ?? "", class: kind, children: [] });
+    }
+    if (!this.modules.has("")) this.modules.set("", { path: "", name: "", class: trace.header.meta?.model ?? "", children: [] });
+    for (const module of this.modules.values()) {
+      if (module.path === "") continue;
+      let parent = module.path;
+      do parent = parent.includes(".") ? parent.slice(0, parent.lastIndexOf(".")) : "";
+      while (!this.modules.has(parent));
+      this.modules.get(parent)?.children.push(module);
+    }
+    /** @type {Map<string, number[]>} */
+    this.owned = new Map();
+    trace.values.forEach((value, id) => {
+      const path = trace.path(id);
+      if (!this.owned.has(path)) this.owned.set(path, []);
+      this.owned.get(path)?.push(id);
+    });
+    this.encoderLayers = this.layersOf("encoder");
+    this.decoderLayers = this.layersOf("decoder");
+  }
+
+  /** Whether it is drawn as the paper's figure. */
+  get isPaper() {
+    return this.modules.get("")?.class === "Transformer" && (this.encoderLayers.length > 0 || this.decoderLayers.length > 0)
+      && [...this.encoderLayers, ...this.decoderLayers].every((path) => /^(En|De)coderLayer$/.test(this.modules.get(path)?.class ?? ""));
+  }
+
+  /** @param {string} side @returns {string[]} */
+  layersOf(side) {
+    const paths = [];
+    for (let n = 0; this.modules.has(`${side}.layers.${n}`); n++) paths.push(`${side}.layers.${n}`);
+    return paths;
+  }
+
+  /** @param {string} layer */
+  sublayers(layer) {
+    return SUBLAYERS.map((name) => `${layer}.${name}`).filter((path) => this.modules.has(path));
+  }
+
+  /** What a module put out: the last value its own code made in the forward pass, or its last child's. @param {string} path @param {string} phase @returns {number | undefined} */
+  output(path, phase = "forward") {
+    const { values } = this.trace;
+    const own = (this.owned.get(path) ?? []).filter((id) => values[id].phase === phase && values[id].op !== "source" && values[id].dtype.includes("float") && values[id].shape.length > 0);
+    if (own.length) return own[own.length - 1];
+    const children = this.modules.get(path)?.children ?? [];
+    for (let n = children.length - 1; n >= 0; n--) {
+      const found = this.output(children[n].path, phase);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Values of a module and everything inside it, in the order they were computed. @param {string} path @param {string[]} phases @returns {number[]} */
+  inside(path, phases = ["forward", "loss"]) {
+    const { values } = this.trace;
+    const within = (/** @type {string} */ other) => path === "" || other === path || other.startsWith(`${path}.`);
+    return values.map((_, id) => id).filter((id) => phases.includes(values[id].phase) && within(this.trace.path(id)));
+  }
+
+  /** The nearest module that is a place on the map. @param {string} path */
+  placeOf(path) {
+    while (path && !this.modules.has(path)) path = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
+    if (!this.isPaper) return path;
+    const found = /^((?:en|de)coder\.layers\.\d+\.(?:self_attention|cross_attention|feed_forward)(?:_add_norm)?)(?:\.|$)/.exec(path);
+    if (found) return found[1];
+    if (/^(en|de)coder\.positions/.test(path)) return path.split(".").slice(0, 2).join(".");
+    if (/^(en|de)coder\.norm/.test(path)) return path.split(".").slice(0, 2).join(".");
+    return path;
+  }
+
+  /** Modules whose values a place reads, and modules that read the place's. @param {string} path */
+  neighbours(path) {
+    const mine = new Set(this.inside(path));
+    const places = { inputs: new Set(), outputs: new Set() };
+    for (const id of mine) {
+      for (const arg of this.trace.values[id].args) {
+        const from = this.placeOf(this.trace.path(this.trace.named(arg)));
+        if (!mine.has(arg) && from !== path) places.inputs.add(from);
+      }
+      for (const user of this.trace.users(id)) {
+        const to = this.placeOf(this.trace.path(user));
+        if (!mine.has(user) && to !== path) places.outputs.add(to);
+      }
+    }
+    return places;
+  }
+}

@@ -1,0 +1,179 @@
+/** `<cut-table>`: the matrix in focus as a real table that is walked with the arrow keys. */
+import { css, inkOn } from "./colour.js";
+import { data, fill, h, isDark, t } from "./dom.js";
+import { shown } from "./heat.js";
+import { short } from "./numbers.js";
+
+/** @typedef {import("./sheet.js").Sheet} Sheet */
+
+const ROW = 26;
+const COL = 62;
+const MOST_ROWS = 26;
+const MOST_COLS = 30;
+
+export class TableElement extends HTMLElement {
+  constructor() {
+    super();
+    /** @type {Sheet | null} */
+    this.sheet = null;
+    this.row = 0;
+    this.col = 0;
+    this.top = 0;
+    this.left = 0;
+    /** @type {((index: number[], how: "walk" | "open") => void) | null} */
+    this.pick = null;
+    /** @type {HTMLTableCellElement[][]} */
+    this.cells = [];
+  }
+
+  /**
+   * @param {Sheet} sheet @param {{row: number, col: number} | null} focus
+   * @param {(index: number[], how: "walk" | "open") => void} pick
+   */
+  show(sheet, focus, pick) {
+    this.sheet = sheet;
+    this.pick = pick;
+    this.row = focus?.row ?? 0;
+    this.col = focus?.col ?? 0;
+    this.build();
+    this.reveal();
+    this.draw();
+  }
+
+  /** As many cells as fit; the rest is reached by scrolling or walking. */
+  build() {
+    const sheet = /** @type {Sheet} */ (this.sheet);
+    const label = sheet.worded("row") ? 96 : 56;
+    const room = Math.max(320, this.clientWidth || 640) - label - 24;
+    this.seenRows = Math.min(sheet.rows, MOST_ROWS, Math.max(6, Math.floor((innerHeight * 0.42) / ROW)));
+    this.seenCols = Math.min(sheet.cols, MOST_COLS, Math.max(3, Math.floor(room / COL)));
+    const head = h("tr", {}, h("th", { class: "corner", scope: "col" }));
+    this.heads = Array.from({ length: this.seenCols }, () => head.appendChild(data("th", { scope: "col" })));
+    const body = h("tbody");
+    this.sides = [];
+    this.cells = [];
+    for (let r = 0; r < this.seenRows; r++) {
+      const line = body.appendChild(h("tr", { role: "row" }));
+      this.sides.push(line.appendChild(data("th", { scope: "row" })));
+      this.cells.push(Array.from({ length: this.seenCols }, (_, c) => line.appendChild(data("td", { role: "gridcell", tabindex: "-1", "data-r": r, "data-c": c }))));
+    }
+    const table = h("table", { role: "grid", "aria-rowcount": sheet.rows, "aria-colcount": sheet.cols, "aria-label": sheet.value.address }, h("thead", {}, head), body);
+    this.spacer = h("div", { class: "spacer", style: { height: `${(sheet.rows - this.seenRows) * ROW}px`, width: `${(sheet.cols - this.seenCols) * COL}px` } });
+    this.frame = h("div", { class: "table-frame" }, h("div", { class: "table-sheet" }, table), this.spacer);
+    this.frame.style.setProperty("--seen", String(this.seenRows));
+    this.frame.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    table.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
+    table.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+      const cell = /** @type {HTMLElement} */ (event.target).closest("td");
+      if (!cell) return;
+      this.move(this.top + Number(cell.dataset.r), this.left + Number(cell.dataset.c), "open");
+    });
+    fill(this, this.frame);
+  }
+
+  /** Bring the focused cell into the window. */
+  reveal() {
+    const [rows, cols] = [/** @type {number} */ (this.seenRows), /** @type {number} */ (this.seenCols)];
+    if (this.row < this.top) this.top = this.row;
+    if (this.row >= this.top + rows) this.top = this.row - rows + 1;
+    if (this.col < this.left) this.left = this.col;
+    if (this.col >= this.left + cols) this.left = this.col - cols + 1;
+    this.top = Math.max(0, Math.min(this.top, /** @type {Sheet} */ (this.sheet).rows - rows));
+    this.left = Math.max(0, Math.min(this.left, /** @type {Sheet} */ (this.sheet).cols - cols));
+    this.frame.scrollTop = this.top * ROW;
+    this.frame.scrollLeft = this.left * COL;
+  }
+
+  scrolled() {
+    const sheet = /** @type {Sheet} */ (this.sheet);
+    const top = Math.min(sheet.rows - /** @type {number} */ (this.seenRows), Math.round(this.frame.scrollTop / ROW));
+    const left = Math.min(sheet.cols - /** @type {number} */ (this.seenCols), Math.round(this.frame.scrollLeft / COL));
+    if (top === this.top && left === this.left) return;
+    this.top = Math.max(0, top);
+    this.left = Math.max(0, left);
+    if (!this.waiting) {
+      this.waiting = true;
+      requestAnimationFrame(() => {
+        this.waiting = false;
+        this.draw();
+      });
+    }
+  }
+
+  /** Write the window's numbers, once what it needs has come. */
+  draw() {
+    const sheet = /** @type {Sheet} */ (this.sheet);
+    const { trace } = sheet;
+    const write = () => {
+      const colour = sheet.painter(isDark());
+      const float = sheet.value.dtype.includes("float");
+      const titles = [sheet.axisTitle("row"), sheet.axisTitle("col")];
+      const { name, op } = sheet.value;
+      this.heads?.forEach((cell, c) => {
+        cell.textContent = shown(sheet.word("col", this.left + c)) || String(this.left + c);
+      });
+      this.sides?.forEach((cell, r) => {
+        cell.textContent = shown(sheet.word("row", this.top + r)) || String(this.top + r);
+      });
+      this.cells.forEach((line, r) => line.forEach((cell, c) => {
+        const [row, col] = [this.top + r, this.left + c];
+        const x = sheet.read(row, col);
+        const why = sheet.masked(row, col);
+        const text = sheet.value.dtype === "bool" ? (x ? "✓" : "·") : float ? short(x) : String(x);
+        cell.textContent = text;
+        const packed = Number.isFinite(x) && !why ? colour(x) : 0;
+        cell.style.background = packed ? css(packed) : "";
+        cell.style.color = packed ? inkOn(packed) : "";
+        cell.className = why ? `masked ${why}` : "";
+        const here = row === this.row && col === this.col;
+        cell.tabIndex = here ? 0 : -1;
+        cell.setAttribute("aria-selected", String(here));
+        const rowWord = sheet.word("row", row);
+        const colWord = sheet.word("col", col);
+        cell.setAttribute("aria-label", `${titles[0]} ${rowWord === null ? row : `'${shown(rowWord)}'`}, ${titles[1]} ${colWord === null ? col : `'${shown(colWord)}'`}, ${name ?? op} ${text}${why ? `, ${t(`masked.${why}`)}` : ""}`);
+      }));
+    };
+    if (trace.here(sheet.id)) write();
+    else void trace.settled(() => {
+      for (let r = 0; r < this.cells.length; r++) for (let c = 0; c < this.cells[r].length; c++) sheet.read(this.top + r, this.left + c);
+    }).then(write);
+  }
+
+  /** @param {number} row @param {number} col @param {"walk" | "open"} how */
+  move(row, col, how) {
+    const sheet = /** @type {Sheet} */ (this.sheet);
+    this.row = Math.max(0, Math.min(sheet.rows - 1, row));
+    this.col = Math.max(0, Math.min(sheet.cols - 1, col));
+    this.reveal();
+    this.draw();
+    this.focusCell();
+    this.pick?.(sheet.index(this.row, this.col), how);
+  }
+
+  focusCell() {
+    this.cells[this.row - this.top]?.[this.col - this.left]?.focus({ preventScroll: true });
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const page = /** @type {number} */ (this.seenRows);
+    const far = event.ctrlKey || event.metaKey;
+    const sheet = /** @type {Sheet} */ (this.sheet);
+    /** @type {Record<string, [number, number]>} */
+    const moves = {
+      ArrowUp: [this.row - (far ? sheet.rows : 1), this.col], ArrowDown: [this.row + (far ? sheet.rows : 1), this.col],
+      ArrowLeft: [this.row, this.col - (far ? sheet.cols : 1)], ArrowRight: [this.row, this.col + (far ? sheet.cols : 1)],
+      Home: [far ? 0 : this.row, 0], End: [far ? sheet.rows : this.row, sheet.cols],
+      PageUp: [this.row - page, this.col], PageDown: [this.row + page, this.col],
+    };
+    if (event.key in moves) {
+      event.preventDefault();
+      event.stopPropagation();
+      this.move(...moves[event.key], "walk");
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      this.pick?.(sheet.index(this.row, this.col), "open");
+      this.dispatchEvent(new CustomEvent("dive", { bubbles: true }));
+    }
+  }
+}
