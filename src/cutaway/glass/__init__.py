@@ -1,7 +1,21 @@
 """A run → every number, its arithmetic and its proof."""
 
+from cutaway.glass.diff import Difference
+from cutaway.glass.explain import Explanation
+from cutaway.glass.patch import patch
+from cutaway.glass.prove import Proof
 from cutaway.glass.record import record
 from cutaway.glass.store import bundle, load
 from cutaway.glass.trace import Labelled, Trace
 
-__all__ = ["Labelled", "Trace", "bundle", "load", "record"]
+__all__ = [
+    "Difference",
+    "Explanation",
+    "Labelled",
+    "Proof",
+    "Trace",
+    "bundle",
+    "load",
+    "patch",
+    "record",
+]

@@ -96,19 +96,14 @@ class Patches:
 
 
 class _Patching(Recorder):
-    """Follows names like a recorder, keeps nothing, and replaces results."""
+    """Follows names like a recorder, keeps no numbers, and replaces results."""
 
     def __init__(self, patches: Patches) -> None:
-        super().__init__(Trace(patches.model), patches.model, Selection(None, None))
+        nothing = Selection(lambda value: False, None)
+        super().__init__(Trace(patches.model), patches.model, nothing)
         self.patches = patches
 
-    def result_of(self, result: Any, name_of: Callable[[Tensor], str | None]) -> Any:
-        """The result, or its replacement if the author's line gives it a patched name."""
-        if isinstance(result, Tensor):
-            name = name_of(result)
-            if name is not None and name in self.patches.changes:
-                return self.patches.replace(name, result)
-            return result
-        if isinstance(result, (tuple, list)) and type(result) in (tuple, list):
-            return type(result)(self.result_of(part, name_of) for part in result)
-        return result
+    def called(self, tensor: Tensor, path: str, number: int, name: str, *, weak: bool) -> Tensor:
+        """The tensor, or its replacement if the author's line gives it a patched name."""
+        address = self.trace.give_name(self.find(tensor), path, number, name, weak=weak)
+        return self.patches.replace(address, tensor) if address in self.patches.changes else tensor

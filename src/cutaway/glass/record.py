@@ -21,6 +21,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -91,7 +92,7 @@ class Recorder:
         self.outside: list[int] = []  # values of no module, loss if a backward follows
         self.links = GradientLinks(self)
         self.update_before: dict[str, int] = {}
-        self.keep = True
+        self.everything = selection.is_everything
         self._know(model)
 
     # -- entering and leaving ---------------------------------------------------------------
@@ -130,7 +131,7 @@ class Recorder:
             if memory.buffer is None or memory.buffer.storage is None:
                 continue
             ours = 1 + (memory.buffer.flat is not None)
-            if held_elsewhere(memory.storage, ours):
+            if held_elsewhere(memory.buffer.storage, ours):
                 memory.buffer.freeze()
         self.memory.clear()
         self.named.clear()
@@ -156,29 +157,28 @@ class Recorder:
         self.modules.append(_Module(path, number, plain))
         self.trace.note_module(path, type(module))
 
-    def _module_ends(self, module: nn.Module, inputs: Any, output: Any) -> None:
+    def _module_ends(self, module: nn.Module, inputs: Any, output: Any) -> Any:
         if not self.here or not self.modules:
-            return
+            return None
         entry = self.modules.pop()
         if output is None:
-            return
+            return None
         with self._quiet():
             frame = author_frame(sys._getframe(1))
-            if entry.plain and self.modules and self.modules[-1].plain:
-                self._name_output(output, entry)  # a part of Sequential: no line of its own
-                return
-            if frame is None:
-                return
-            found = naming(frame)
-            if found.exact and found.names:
-                self.assign(output, found)
-            if entry.plain:
-                self._name_output(output, entry)
+            part = entry.plain and self.modules and self.modules[-1].plain  # of a Sequential
+            result = output
+            if frame is not None and not part:
+                found = naming(frame)
+                if found.exact and found.names:
+                    result = self.assign(result, found, frame)
+            if entry.plain and isinstance(result, Tensor):
+                result = self.called(result, entry.path, entry.number, "output", weak=True)
+        return None if result is output else result
 
-    def _name_output(self, output: Any, entry: _Module) -> None:
-        if isinstance(output, Tensor):
-            value = self.find(output)
-            self.trace.give_name(value, entry.path, entry.number, "output", weak=True)
+    def called(self, tensor: Tensor, path: str, number: int, name: str, *, weak: bool) -> Tensor:
+        """Give a tensor its name; a patch may put another in its place."""
+        self.trace.give_name(self.find(tensor), path, number, name, weak=weak)
+        return tensor
 
     @property
     def scope(self) -> tuple[str, int]:
@@ -199,45 +199,44 @@ class Recorder:
 
     # -- what the author's line called ------------------------------------------------------
 
-    def function_returned(self, result: Any) -> None:
+    def function_returned(self, result: Any) -> Any:
         """Name a result if it is what the author's statement assigns."""
-        if self.phase == "backward":
-            return
-        if self.modules and self.modules[-1].plain:
-            return
+        if self.phase == "backward" or (self.modules and self.modules[-1].plain):
+            return result
         if not isinstance(result, Tensor) and not (
             isinstance(result, (tuple, list)) and any(isinstance(part, Tensor) for part in result)
         ):
-            return
+            return result
         frame = author_frame(sys._getframe(2))
         if frame is None:
-            return
+            return result
         found = naming(frame)
         if found.exact and found.names:
             with self._quiet():
-                self.assign(result, found, frame)
+                return self.assign(result, found, frame)
+        return result
 
-    def assign(self, result: Any, found: Naming, frame: Any = None) -> None:
+    def assign(self, result: Any, found: Naming, frame: Any) -> Any:
         """Give the result of a statement the names it assigns."""
-        path, number = self.scope
-        if self.phase == "update":
-            path, number = self._update_scope(frame)
+        path, number = self._update_scope(frame) if self.phase == "update" else self.scope
+        names = found.names
         if isinstance(result, Tensor):
-            name = found.names[0] if len(found.names) == 1 else ""
-            if name:
-                self.trace.give_name(self.find(result), path, number, name, weak=found.weak)
-            return
-        if isinstance(result, (tuple, list)):
-            parts = list(result)
-            for place, part in enumerate(parts):
-                if not isinstance(part, Tensor):
-                    continue
-                if len(found.names) == len(parts):
-                    name = found.names[place]
-                else:
-                    name = found.names[0] if len(found.names) == 1 else ""
-                if name and name != "_":
-                    self.trace.give_name(self.find(part), path, number, name, weak=found.weak)
+            if len(names) != 1 or names[0] == "_":
+                return result
+            return self.called(result, path, number, names[0], weak=found.weak)
+        if not isinstance(result, (tuple, list)):
+            return result
+        parts = list(result)
+        for place, part in enumerate(parts):
+            if len(names) == len(parts):
+                name = names[place]
+            else:
+                name = names[0] if len(names) == 1 else "_"
+            if isinstance(part, Tensor) and name not in ("", "_"):
+                parts[place] = self.called(part, path, number, name, weak=found.weak)
+        if all(new is old for new, old in zip(parts, result, strict=True)):
+            return result
+        return type(result)(parts) if type(result) in (tuple, list) else type(result)(*parts)
 
     # -- tensors ↔ values ---------------------------------------------------------------------
 
@@ -341,6 +340,7 @@ class Recorder:
         """Run one ATen operation and write down what it did."""
         schema = _schema(func)
         bound, tensors = schema.bind(args, kwargs)
+        begin = len(self.values)
         refs = {id(tensor): self.find(tensor).id for tensor in tensors}
         arguments = {name: _replace(value, refs) for name, value in bound.items()}
         written = [bound[name] for name in schema.writes if bound.get(name) is not None]
@@ -369,9 +369,36 @@ class Recorder:
             if id(tensor) not in seen and not any(_same(tensor, done) for done in outputs):
                 self._written(tensor, call, len(call.outputs), refs[id(tensor)])
         self._describe(first, frame, links)
+        if not self.everything:
+            self._let_go(begin, first, tensors, refs)
         if self.phase == "forward":
             self.links.forward(call)
         return result
+
+    def _let_go(self, begin: int, first: int, inputs: list[Tensor], refs: dict[int, int]) -> None:
+        """Of what an operation touched, hold only the numbers that the selection wants.
+
+        Operands of a wanted value are at hand right now, so they can be taken up again even if
+        they were let go before.
+        """
+        wanted = [value for value in self.values[first:] if self.selection.keeps(value)]
+        for value in wanted:
+            if value.buffer is not None:
+                value.buffer.kept = True
+        if wanted:
+            for tensor in inputs:
+                buffer = self.values[refs[id(tensor)]].buffer
+                if buffer is not None and not buffer.kept:
+                    buffer.kept = True
+                    if buffer.is_lost:
+                        buffer.storage = tensor.untyped_storage()
+        for value in self.values[begin:]:
+            buffer = value.buffer
+            if buffer is not None and not buffer.kept and buffer.storage is not None:
+                memory = self.memory.get(buffer.storage._cdata)
+                if memory is not None:
+                    memory.storage = StorageWeakRef(buffer.storage)  # keeps the address ours
+                buffer.storage = buffer.flat = None
 
     def _describe(self, first: int, frame: Any, forward: int | None) -> None:
         """Line and statement of the values an operation made."""
@@ -568,8 +595,7 @@ class _Functions(TorchFunctionMode):
                 return decompose.lstm(*args, **kwargs)
         else:
             result = func(*args, **kwargs)
-        recorder.function_returned(result)
-        return result
+        return recorder.function_returned(result)
 
 
 class _Operations(TorchDispatchMode):

@@ -35,7 +35,10 @@ class Selection:
         if not self.patterns:
             return True
         address = value.address or f"{value.path}.{value.name or value.base}".strip(".")
+        inside = f"{value.module}.".lstrip(".")
         return any(
-            fnmatch.fnmatchcase(address, pattern) or address.startswith(pattern + ".")
+            fnmatch.fnmatchcase(address, pattern)
+            or address.startswith(pattern + ".")
+            or inside.startswith(pattern + ".")
             for pattern in self.patterns
         )

@@ -20,7 +20,7 @@ Geometry = tuple[int, tuple[int, ...], tuple[int, ...], torch.dtype]
 class Memory:
     """One storage while recording: its latest whole value and the views known of it."""
 
-    storage: Any  # held, so that its address is not given to another one
+    storage: Any  # held (or a weak reference is), so that its address is not given to another
     buffer: Buffer | None
     root: int  # value that covers everything written so far
     known: dict[Geometry, int] = field(default_factory=dict)

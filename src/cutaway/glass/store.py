@@ -210,6 +210,11 @@ class _Stored(Buffer):
         self.file = file
         self.key = key
 
+    @property
+    def is_lost(self) -> bool:
+        """Never: the file has them."""
+        return False
+
     def read(self) -> Tensor:
         """All elements, from the file the first time."""
         if self.flat is None:

@@ -57,18 +57,18 @@ class Trace:
         *,
         suffix: str = "",
         weak: bool = False,
-    ) -> None:
+    ) -> str:
         """Call a value by an author's name; a second name becomes an alias.
 
         A weak name ("output", because a line returns it) gives way to a variable's.
         """
         if not suffix and (value.path, value.number, value.name) == (path, number, name):
-            return
+            return value.address
         address = join(path, name, number)
         address = self._unique(f"{address}.{suffix}" if suffix else address)
         if value.name is not None and not suffix and (weak or value.id not in self._weak):
             self.alias(address, value)
-            return
+            return address
         if value.name is not None:
             self.alias(value.address, value)
         value.path, value.number, value.name = path, number, name
@@ -77,6 +77,7 @@ class Trace:
             self._weak.add(value.id)
         else:
             self._weak.discard(value.id)
+        return address
 
     def rename(self, value: Value, path: str, name: str) -> None:
         """Correct the name of a value seen before its owner was known."""
@@ -91,6 +92,8 @@ class Trace:
     def seal(self) -> None:
         """Name what has no name yet: intermediates, gradients, the rest of the backward pass."""
         for value in self.values:
+            if value.buffer is not None and value.buffer.is_lost:
+                value.buffer = None
             if value.address:
                 continue
             operation = result_name(value)

@@ -33,13 +33,14 @@ class Buffer:
     While nobody writes to the storage it is the live one; before a write it becomes a copy.
     """
 
-    __slots__ = ("dtype", "flat", "start", "storage")
+    __slots__ = ("dtype", "flat", "kept", "start", "storage")
 
     def __init__(self, storage: Any, dtype: torch.dtype, flat: Tensor | None = None) -> None:
         self.storage = storage  # live, or None once frozen or not kept
         self.dtype = dtype
         self.flat = flat  # one-dimensional
         self.start = 0  # which element of the storage comes first
+        self.kept = False  # a selection wants it
 
     def read(self) -> Tensor:
         """All elements, one after another."""
@@ -56,6 +57,11 @@ class Buffer:
         if self.storage is not None:
             self.flat = self.read().clone()
             self.storage = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its numbers were let go."""
+        return self.storage is None and self.flat is None
 
     @property
     def bytes(self) -> int:

@@ -1,0 +1,178 @@
+"""What the page, a notebook and other tools ask of a trace; JSON for structure, bytes for numbers.
+
+No web framework here: every function takes a trace and plain arguments, and returns plain data.
+docs/glass-api.md lists the routes that serve them.
+"""
+
+import gzip
+import json
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from cutaway.errors import TraceError
+from cutaway.glass.address import parse
+from cutaway.glass.diff import diff as compare
+from cutaway.glass.explain import plain
+from cutaway.glass.store import bundle as stream
+from cutaway.glass.store import header, raw
+from cutaway.glass.trace import Trace
+from cutaway.glass.values import DTYPES, Buffer
+
+CELLS = 1 << 22  # the largest window one call returns
+
+
+class Traces:
+    """The traces a server holds, by id; the oldest unused one makes room for the next."""
+
+    def __init__(self, limit: int = 16) -> None:
+        self.limit = limit
+        self._held: OrderedDict[str, Served] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, trace: Trace) -> str:
+        """Hold a trace and return its id."""
+        name = secrets.token_hex(8)
+        with self._lock:
+            self._held[name] = Served(trace)
+            while len(self._held) > self.limit:
+                self._held.popitem(last=False)
+        return name
+
+    def get(self, name: str) -> "Served":
+        """The trace of an id."""
+        with self._lock:
+            found = self._held.get(name)
+            if found is None:
+                raise TraceError(f"no trace {name!r} here; it may have made room for newer ones")
+            self._held.move_to_end(name)
+            return found
+
+    def remove(self, name: str) -> None:
+        """Let a trace go."""
+        with self._lock:
+            self._held.pop(name, None)
+
+
+class Served:
+    """One trace, ready to be asked; the header is built once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._lock = threading.Lock()
+        self._header: tuple[bytes, list[Buffer]] | None = None
+        self._bundle: bytes | None = None
+
+    def _built(self) -> tuple[bytes, list[Buffer]]:
+        with self._lock:
+            if self._header is None:
+                data, buffers = header(self.trace)
+                text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+                self._header = (text.encode(), buffers)
+            return self._header
+
+    def structure(self) -> bytes:
+        """The header of the trace format, as JSON text."""
+        return self._built()[0]
+
+    def buffer(self, number: int) -> bytes:
+        """All numbers of one buffer."""
+        buffers = self._built()[1]
+        if not 0 <= number < len(buffers):
+            raise TraceError(f"no buffer {number}; this trace has {len(buffers)}")
+        return raw(buffers[number].read())
+
+    def window(
+        self, address: str, spans: Sequence[tuple[int, int]] | None = None
+    ) -> tuple[dict[str, Any], bytes]:
+        """A block of a value, row-major: what it is, and its numbers.
+
+        `address` may carry indices and slices; `spans` are (first, one past the last) an axis.
+        """
+        name, indices = parse(address)
+        value = self.trace.value(name)
+        tensor = self.trace.numbers(value)
+        if indices:
+            tensor = tensor[indices]
+        if spans is not None:
+            if len(spans) != tensor.dim():
+                raise TraceError(
+                    f"{len(spans)} spans for {address} of {tensor.dim()} axes; give one an axis"
+                )
+            for axis, (start, stop) in enumerate(spans):
+                if not 0 <= start <= stop:
+                    raise TraceError(f"span {start}:{stop} of {address} runs backwards")
+                stop = min(stop, tensor.shape[axis])
+                tensor = tensor.narrow(axis, min(start, stop), stop - min(start, stop))
+        if tensor.numel() > CELLS:
+            raise TraceError(
+                f"{address} has {tensor.numel():,} cells; ask for at most {CELLS:,} at once"
+            )
+        meta = {
+            "address": value.address,
+            "shape": list(tensor.shape),
+            "whole": list(value.shape),
+            "dtype": DTYPES[tensor.dtype],
+        }
+        return meta, raw(tensor.contiguous().flatten())
+
+    def explain(self, address: str, *, terms: int = 4, limit: int = 200) -> dict[str, Any]:
+        """`Trace.explain` as plain data."""
+        return self.trace.explain(address, terms=terms).to_dict(limit=limit)
+
+    def prove(self, pattern: str = "*") -> dict[str, Any]:
+        """`Trace.prove` as plain data."""
+        proof = self.trace.prove(pattern)
+        return {
+            "cells": proof.cells,
+            "proven": proof.proven,
+            "opaque": proof.opaque,
+            "missing": proof.missing,
+            "sources": proof.sources,
+            "max_error": plain(proof.max_error),
+            "worst": proof.worst,
+            "complete": proof.complete,
+            "failures": [
+                {
+                    "address": each.address,
+                    "op": each.op,
+                    "value": plain(each.value),
+                    "recomputed": plain(each.recomputed),
+                    "error": plain(each.error),
+                }
+                for each in proof.failures
+            ],
+        }
+
+    def diff(self, other: "Served", *, tolerance: float | None = None) -> dict[str, Any]:
+        """`Trace.diff` as plain data."""
+        found = compare(self.trace, other.trace, tolerance=tolerance)
+        return {
+            "same": found.same,
+            "compared": found.compared,
+            "largest": plain(found.largest),
+            "partings": [
+                {
+                    "address": each.address,
+                    "other_address": each.other_address,
+                    "ours": plain(each.ours),
+                    "theirs": plain(each.theirs),
+                    "error": plain(each.error),
+                    "cells": each.cells,
+                    "op": each.op,
+                }
+                for each in found.partings[:200]
+            ],
+            "only_ours": found.only_ours[:200],
+            "only_theirs": found.only_theirs[:200],
+            "reshaped": [[address, list(a), list(b)] for address, a, b in found.reshaped[:200]],
+        }
+
+    def bundle(self, *, compressed: bool = False) -> bytes:
+        """The whole trace as one stream, gzip-compressed if asked."""
+        with self._lock:
+            if self._bundle is None:
+                self._bundle = stream(self.trace)
+        return gzip.compress(self._bundle, 6, mtime=0) if compressed else self._bundle
