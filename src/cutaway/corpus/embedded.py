@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from cutaway.corpus.grammar import chinese, english, french
+from cutaway.corpus.grammar.contexts import sources
 from cutaway.corpus.grammar.dice import Dice
 from cutaway.corpus.grammar.split import combinations, split_of
-from cutaway.corpus.grammar.templates import TEMPLATES, sources
+from cutaway.corpus.grammar.templates import TEMPLATES
 from cutaway.corpus.grammar.tree import Sentence
 from cutaway.errors import DataError
 

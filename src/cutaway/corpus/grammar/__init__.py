@@ -3,6 +3,7 @@
 lexicon, verbs    what there are words for, and which go together
 tree              what a sentence says, before any language
 english … chinese how each language says it
-templates         which trees are drawn, and how many
+dice, phrases     chance, and noun phrases that make sense
+actions, contexts, templates   which trees are drawn, and how many
 split             which combinations training never sees
 """

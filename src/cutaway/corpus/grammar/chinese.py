@@ -20,6 +20,7 @@ from cutaway.corpus.grammar.tree import (
     Subject,
     Tense,
     Time,
+    Verb,
     Where,
     Wish,
 )
@@ -36,11 +37,11 @@ def say(sentence: Sentence) -> str:
         case Wish():
             verb = ("不" if sentence.negated else "") + ("想" if sentence.wanting else "喜欢")
             where = "在" + place(sentence.place) if sentence.place else ""
-            thing = done_to(sentence.object) if sentence.object else ""
+            thing = done_to(sentence.verb, sentence.object) if sentence.object else ""
             doing = sentence.verb.chinese.format(o=thing)
             return subject(sentence.subject) + verb + where + doing + "。"
         case Command():
-            return sentence.verb.chinese.format(o=done_to(sentence.object)) + "。"
+            return sentence.verb.chinese.format(o=done_to(sentence.verb, sentence.object)) + "。"
         case State():
             return timed(sentence.subject, sentence.time, quality(sentence)) + end(sentence)
         case Location():
@@ -105,7 +106,7 @@ def predicate(sentence: Action) -> str:
     if sentence.object:
         # Nobody denies "one apple": after a negation an indefinite thing has no number.
         denied = negated and sentence.object.determiner in ("a", "some")
-        thing = bare(sentence.object) if denied else done_to(sentence.object)
+        thing = bare(sentence.object) if denied else done_to(sentence.verb, sentence.object)
     doing = frame.format(
         o=thing,
         r=noun_phrase(sentence.recipient) if sentence.recipient else "",
@@ -186,16 +187,18 @@ def bare(phrase: NounPhrase) -> str:
     return text
 
 
-def done_to(thing: NounPhrase) -> str:
+def done_to(verb: Verb, thing: NounPhrase) -> str:
     """An object: a bare 书 would be any book, so "the book" is 那本书; a goal stays bare."""
-    known = thing.noun.kinds & {"goal", "outdoors", "landmark"} and "sight" not in thing.noun.kinds
-    if thing.determiner != "the" or thing.plural or thing.at or known or thing.noun.key == "eiffel":
+    goal = verb.objects & {"goal", "outdoors"} or "landmark" in thing.noun.kinds
+    if thing.determiner != "the" or thing.plural or thing.at or goal:
         return noun_phrase(thing)
     return "那" + thing.noun.measure + bare(thing)
 
 
 def owned(at: Place) -> str:
-    """Where a mark is, before the mark: 我胳膊上."""
+    """Where a thing is, before the thing: 花园里, 我胳膊上."""
+    if "body" not in at.ground.noun.kinds:
+        return place(at)
     return POSSESSIVES[at.ground.determiner] + at.ground.noun.chinese + at.preposition.chinese
 
 

@@ -161,7 +161,7 @@ def place(where: Place) -> str:
 def noun_phrase(phrase: NounPhrase) -> str:
     """Determiner, adjectives, noun: "a fluffy blue creature", "two moles of water"."""
     noun = phrase.noun.english_plural if phrase.plural else phrase.noun.english
-    words = [*(adjective.english for adjective in phrase.adjectives), noun]
+    words = [*(adjective.english for adjective in phrase.adjectives), *([noun] if noun else [])]
     if phrase.substance:
         words += ["of", phrase.substance.english]
     if phrase.at:

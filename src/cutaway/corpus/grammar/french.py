@@ -220,7 +220,7 @@ def bare(phrase: NounPhrase) -> str:
 def noun_phrase(phrase: NounPhrase) -> str:
     """Determiner and the rest, agreed and elided: "l'homme", "de vieux livres", "cet arbre"."""
     rest = bare(phrase)
-    vowel, plural, woman = rest[0] in VOWELS, phrase.plural, phrase.noun.feminine
+    vowel, plural, woman = rest[:1] in tuple(VOWELS), phrase.plural, phrase.noun.feminine
     match phrase.determiner:
         case "bare":
             return rest

@@ -108,6 +108,7 @@ AI        | AI             | IA                | f | AI   | 个 | subject
 music     | music          | musique           | f | 音乐 | 首 | subject
 chemistry | chemistry      | chimie            | f | 化学 | 门 | subject
 
+understood | ,             | ,                 | m |      | 个 | understood
 skinmole  | mole           | grain de beauté, grains de beauté | m | 痣 | 颗 | mark
 scar      | scar           | cicatrice         | f | 伤疤 | 道 | mark
 arm       | arm            | bras, bras        | m | 胳膊 | 条 | body

@@ -20,6 +20,7 @@ from cutaway.corpus.grammar.tree import (
     Place,
     Preposition,
     Subject,
+    Tense,
     Verb,
 )
 
@@ -127,10 +128,17 @@ def phrase(
     return NounPhrase(noun, determiner, plural, chosen)
 
 
-def subject_for(dice: Dice, verb: Verb, definite: bool, asked: bool = False) -> Subject:
-    """Someone who can do this; of oneself nobody asks."""
-    if verb.subjects & {"person", "he", "scientist"} and dice.percent(25):
-        return dice.choose(PRONOUNS[1:3] if asked else PRONOUNS)
+def subject_for(
+    dice: Dice, verb: Verb, definite: bool, tense: Tense = Tense.PRESENT, asked: bool = False
+) -> Subject:
+    """Someone who can do this.
+
+    Of oneself nobody asks; nor do "I" and "we" take the future or the imparfait, whose French
+    forms would each be met too rarely to be learned.
+    """
+    others = asked or tense is Tense.FUTURE or (tense is Tense.PAST and verb.state)
+    if verb.subjects & {"person", "he", "scientist"} and dice.percent(30):
+        return dice.choose(PRONOUNS[1:3] if others else PRONOUNS)
     noun = dice.choose(nouns_of(*sorted(verb.subjects)))
     return phrase(dice, noun, DEFINITE if definite else SUBJECT, 20)
 

@@ -54,7 +54,7 @@ def combinations(sentence: Sentence) -> list[str]:
         case HowMany():
             return counted("how many", sentence.noun.key, sentence.place)
         case Mark():
-            marked = f"{sentence.mark.determiner} {sentence.mark.noun.key} on {sentence.part.key}"
+            marked = f"{name(sentence.owner)} {sentence.mark.noun.key} on {sentence.part.key}"
             return [f"number noun place: {marked}", *within(sentence.mark)]
         case Where():
             return within(sentence.subject)
@@ -63,9 +63,12 @@ def combinations(sentence: Sentence) -> list[str]:
 
 
 def doing(sentence: Action | Wish) -> list[str]:
-    keys = [f"subject verb: {name(sentence.subject)} {sentence.verb.key}"]
-    keys += within(sentence.subject)
-    if sentence.object:
+    who = sentence.subject
+    keys = within(who)
+    if isinstance(who, NounPhrase) or who.person == 3:
+        # "I" and "we" have French forms of their own: never met, nobody could know them.
+        keys.append(f"subject verb: {name(who)} {sentence.verb.key}")
+    if sentence.object and not sentence.object.substance:
         keys.append(f"verb object: {sentence.verb.key} {sentence.object.noun.key}")
     return keys
 
@@ -91,6 +94,8 @@ def within(what: Subject | None) -> list[str]:
     if not isinstance(what, NounPhrase):
         return []
     keys = [f"adjective noun: {adjective.key} {what.noun.key}" for adjective in what.adjectives]
+    if what.at:
+        keys += within(what.at.ground)
     if what.substance:
         keys.append(f"unit substance: {what.noun.key} {what.substance.key}")
     return keys
