@@ -118,6 +118,7 @@ def train(
     if dump_config:
         typer.echo(to_toml(settings), nl=False)
         return
+    from cutaway.cli.validation import validator
     from cutaway.cli.watching import watching
     from cutaway.train.interrupts import Interrupted
     from cutaway.train.run import run_folder
@@ -126,7 +127,11 @@ def train(
     try:
         with watching(sys.stdout) as watch:
             train_model(
-                settings, out, validate=validator(), watch=watch, allow_changes=allow_changes
+                settings,
+                out,
+                validate=validator(settings.train.validation_beam),
+                watch=watch,
+                allow_changes=allow_changes,
             )
     except Interrupted as stopped:
         typer.echo(
@@ -134,11 +139,6 @@ def train(
         )
         raise typer.Exit(stopped.status) from None
     typer.echo(f'{out} is ready: cutaway translate {out} "…"')
-
-
-def validator() -> Any:
-    """The function that `evaluate` scores with, or None where it cannot run."""
-    return None
 
 
 def run_config(
