@@ -105,8 +105,12 @@ def test_sampled_pairs_are_the_same_text_cut_anew_each_epoch(tokenizer: Tokenize
         pairs = SampledPairs(encoded, tokenizer, sample=sample, seed=5, epoch=epoch)
         assert pairs.fingerprint == encoded.fingerprint
         assert len(pairs) == len(encoded)
-        assert (pairs.lengths == encoded.lengths).all()
-        return [(pairs[i][0].tolist(), pairs[i][1].tolist()) for i in range(len(pairs))]
+        one_by_one = [(pairs[i][0].tolist(), pairs[i][1].tolist()) for i in range(len(pairs))]
+        assert [(len(s), len(t)) for s, t in one_by_one] == [tuple(n) for n in pairs.lengths]
+        assert [(pairs[i][0].tolist(), pairs[i][1].tolist()) for i in range(len(pairs))] == (
+            one_by_one  # drawn all at once or one by one
+        )
+        return one_by_one
 
     first = cuts(0)
     assert cuts(0) == first
@@ -117,6 +121,16 @@ def test_sampled_pairs_are_the_same_text_cut_anew_each_epoch(tokenizer: Tokenize
         assert tokenizer.decode(target) == target_text
         assert source[0] == tokenizer.tag("fr")
         assert (target[0], target[-1], source[-1]) == (2, 3, 3)
+
+
+def test_a_corpus_too_large_to_draw_at_once_keeps_its_lengths(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cutaway.corpus.encoded.KEPT", 5)
+    encoded, _ = encode_pairs(PAIRS, tokenizer)
+    pairs = SampledPairs(encoded, tokenizer, sample=0.7, seed=1, epoch=1)
+    assert (pairs.lengths == encoded.lengths).all()
+    assert len(pairs[0][0]) > len(encoded[0][0])
 
 
 def test_a_sampled_cut_never_passes_the_limit(tokenizer: Tokenizer) -> None:

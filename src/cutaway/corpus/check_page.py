@@ -99,11 +99,11 @@ def _advice(advice: tuple[str, ...]) -> str:
 
 
 def _split(split: Split) -> str:
-    removed = [(name, count) for name, count in split.cleaning.removed.items()]
+    removed = split.cleaning.removed
     facts = table(
         f"{split.cleaning.given:,} pairs read, {split.cleaning.kept:,} kept; "
         f"{split.several:,} further translations of a source already there",
-        ("", "sentences' ids", "mean", "longest", "words", "characters", "in bytes", "unseen"),
+        ("", "ids", "mean", "longest", "words", "characters", "in bytes", "unseen"),
         (
             (
                 side.name,
@@ -118,7 +118,7 @@ def _split(split: Split) -> str:
             for side in split.sides
         ),
     )
-    cleaning = table("Removed by cleaning, filter by filter", ("filter", "pairs"), removed)
+    cleaning = table("Removed by cleaning, filter by filter", removed, [removed.values()])
     notes = "".join(f"<p>{escape(note)}</p>" for note in split.notes)
     charts = "".join(_chart(side) for side in split.sides)
     return f'<h2>{escape(split.name)}</h2>{notes}{facts}<div class="sides">{charts}</div>{cleaning}'

@@ -13,7 +13,7 @@ from cutaway.text.model_file import BYTE, NORMAL, Kind, ModelFile
 
 SMOOTHING = 0.2  # exponent on the probabilities of unigram cuts: 0 uniform, 1 as learnt
 UNKNOWN_PENALTY = 10.0  # how far below the least likely piece an unknown character scores
-CACHED_WORDS = 200_000
+CACHED_CUTS = 300_000
 
 
 class Sampler:
@@ -28,35 +28,40 @@ class Sampler:
         self.first_byte = next(i for i, p in enumerate(model.pieces) if p.type == BYTE)
         self.longest = max(len(text) for text in self.ids)
         self.unknown = min(self.scores.values()) - UNKNOWN_PENALTY
-        self._cut_best = best
-        self._best: dict[str, tuple[list[int], int]] = {}
+        self._best = best
+        self._cuts: dict[tuple[str, tuple[int, ...]], tuple[list[int], int]] = {}
 
     def cut(self, word: str, sample: float, random: Random) -> list[int]:
-        """The ids of one word, with probability `sample` of leaving the best path at each turn."""
-        cached = self._best.get(word)
-        if cached is None:
-            if len(self._best) >= CACHED_WORDS:
-                self._best.clear()
-            cached = (
-                self._bpe(word, -1, 0.0, random)
-                if self.kind == "bpe"
-                else (self._cut_best(word), 0)
-            )
-            self._best[word] = cached
-        best, merges = cached
-        if self.kind == "bpe":
-            # Kept merges before the first dropped one are geometric: P(kept ≥ k) = (1 − sample)ᵏ.
-            # One draw decides for most words that nothing is dropped at all.
+        """The ids of one word, with probability `sample` of leaving the best path at each turn.
+
+        BPE-dropout: each merge is left out with that probability whenever its turn comes. The
+        merges kept between two left out are geometric, P(gap ≥ k) = (1 − sample)ᵏ, so a cut is
+        decided by a few such gaps, and words meet the same few gaps again and again.
+        """
+        if self.kind != "bpe":
+            return self._best(word) if random.random() >= sample else self._unigram(word, random)
+        gaps: tuple[int, ...] = ()
+        while True:
+            ids, turns = self._cut_with(word, gaps)
             draw = 1.0 - random.random()
-            kept = int(min(math.log(draw) / math.log1p(-sample), merges)) if sample < 1 else 0
-            return best if kept >= merges else self._bpe(word, kept, sample, random)[0]
-        return best if random.random() >= sample else self._unigram(word, random)
+            gap = int(min(math.log(draw) / math.log1p(-sample), turns)) if sample < 1 else 0
+            if gap >= turns:
+                return ids
+            gaps = (*gaps, gap)
 
-    def _bpe(self, word: str, kept: int, sample: float, random: Random) -> tuple[list[int], int]:
-        """Merge the best-scoring neighbours until none is left; and how many merges that took.
+    def _cut_with(self, word: str, gaps: tuple[int, ...]) -> tuple[list[int], int]:
+        cut = self._cuts.get((word, gaps))
+        if cut is None:
+            if len(self._cuts) >= CACHED_CUTS:
+                self._cuts.clear()
+            cut = self._cuts[word, gaps] = self._bpe(word, gaps)
+        return cut
 
-        The candidate after `kept` merges is dropped, each later one with probability `sample`.
-        A dropped candidate may come back after the next merge: each merge draws afresh.
+    def _bpe(self, word: str, gaps: tuple[int, ...]) -> tuple[list[int], int]:
+        """Merge the best-scoring neighbours, leaving one merge out after each gap.
+
+        A merge left out may come back after the next one is made. Also returns how many merges
+        were made since the last one left out: the turns at which a further one could have been.
         """
         symbols: list[str] = list(word)  # a merged-away symbol becomes ""
         before = list(range(-1, len(symbols) - 1))
@@ -71,28 +76,28 @@ class Sampler:
 
         for left in range(len(symbols) - 1):
             propose(left, left + 1)
-        dropped: list[tuple[float, int, str, str]] = []
-        merges, chance = 0, False
+        left_out: list[tuple[float, int, str, str]] = []
+        turns = used = 0
         while heap:
             candidate = heapq.heappop(heap)
             _, left, first, second = candidate
             right = after[left]
             if symbols[left] != first or right < 0 or symbols[right] != second:
                 continue  # a neighbour has changed since this was proposed
-            if random.random() < sample if chance else merges == kept:
-                chance = True
-                dropped.append(candidate)
+            if used < len(gaps) and turns == gaps[used]:
+                left_out.append(candidate)
+                turns, used = 0, used + 1
                 continue
-            merges += 1
+            turns += 1
             symbols[left], symbols[right] = first + second, ""
             after[left] = after[right]
             if after[right] >= 0:
                 before[after[right]] = left
             propose(before[left], left)
             propose(left, after[left])
-            while dropped:
-                heapq.heappush(heap, dropped.pop())
-        return self._to_ids(symbols), merges
+            while left_out:
+                heapq.heappush(heap, left_out.pop())
+        return self._to_ids(symbols), turns
 
     def _unigram(self, word: str, random: Random) -> list[int]:
         """A cut drawn with probability ∝ exp(SMOOTHING · Σ scores).
