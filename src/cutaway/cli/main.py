@@ -12,6 +12,7 @@ from cutaway.cli.evaluate import evaluate
 from cutaway.cli.export import export
 from cutaway.cli.fill import fill
 from cutaway.cli.generate import generate
+from cutaway.cli.lesson import lesson
 from cutaway.cli.train import train
 from cutaway.cli.translate import translate
 from cutaway.errors import CutawayError
@@ -51,6 +52,7 @@ app.command()(fill)
 app.command()(classify)
 app.command()(evaluate)
 app.command()(export)
+app.command()(lesson)
 
 
 def main() -> None:

@@ -1,1 +1,22 @@
-"""To be filled."""
+"""The worked examples, each on the real model code: told to the terminal, the page, a notebook."""
+
+from cutaway.lessons.lesson import Lesson
+from cutaway.lessons.room import Room
+
+__all__ = ["Lesson", "Room", "find", "lessons"]
+
+
+def lessons() -> tuple[Lesson, ...]:
+    """Every lesson, in the order a learner would take them."""
+    return ()
+
+
+def find(name: str) -> Lesson:
+    """The lesson of a name; an unknown one is an error that lists them."""
+    from cutaway.errors import InputError
+
+    for lesson in lessons():
+        if lesson.name == name:
+            return lesson
+    known = ", ".join(lesson.name for lesson in lessons())
+    raise InputError(f"no lesson {name!r}; choose one of {known}")

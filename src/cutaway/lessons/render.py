@@ -1,0 +1,135 @@
+"""A step as a person sees it in a terminal: Rich tables for matrices, characters for pictures."""
+
+import math
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from cutaway.lessons.lesson import Claim, Matrix, Picture, Said, Step
+
+WIDE = 12  # columns of a matrix that a terminal line takes
+PLOT_WIDTH, PLOT_HEIGHT = 64, 14
+MARKS = "●○◆◇▲△■□✚✖"
+
+SLIP = Said("a source prints this instead", "资料中印的是这个数")
+HOLDS = Said("holds", "成立")
+FAILS = Said("does not hold here", "此处不成立")
+
+
+def rendered(step: Step, language: str) -> RenderableType:
+    """The whole step but its question."""
+    return Group(*_parts(step, language))
+
+
+def _parts(step: Step, language: str) -> Iterator[RenderableType]:
+    for paragraph in step.text.within(language).split("\n"):
+        yield Text(paragraph)
+    for matrix in step.matrices:
+        yield Text()
+        yield matrix_table(matrix, language)
+        if matrix.note is not None:
+            yield Padding(Text(matrix.note.within(language), style="italic"), (0, 0, 0, 2))
+    for picture in step.pictures:
+        yield Text()
+        yield plot(picture, language)
+    if step.claims:
+        yield Text()
+    for claim in step.claims:
+        yield _claim(claim, language)
+
+
+def matrix_table(matrix: Matrix, language: str) -> Table:
+    """Numbers with their words; a printed slip stands struck through behind the right figure."""
+    rows, printed, slips = matrix.table(), matrix.printed_table(), matrix.slips()
+    shown = len(rows[0])
+    left_out = max(0, shown - WIDE)
+    table = Table(title=matrix.name, title_justify="left", box=None, padding=(0, 1))
+    table.caption = SLIP.within(language) + ": " + "0̶.̶0̶" if slips else None
+    table.caption_justify = "left"
+    if matrix.rows:
+        table.add_column("", style="dim", no_wrap=True)
+    for column in range(shown - left_out):
+        name = matrix.columns[column] if matrix.columns else ""
+        table.add_column(name, justify="right", no_wrap=True)
+    if left_out:
+        table.add_column(f"+{left_out}", style="dim")
+    for number, row in enumerate(rows):
+        cells: list[RenderableType] = [matrix.rows[number]] if matrix.rows else []
+        for column, value in enumerate(row[: shown - left_out]):
+            cell = Text(figure(value, matrix.digits), style=_style(value))
+            if printed is not None and (number, column) in slips:
+                cell.append(" ")
+                cell.append(figure(printed[number][column], matrix.digits), style="red strike")
+            cells.append(cell)
+        table.add_row(*cells, *(["…"] if left_out else []))
+    return table
+
+
+def figure(value: float, digits: int) -> str:
+    """A number as a table shows it: fixed digits, a true minus, −∞ as its own sign."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    if value != 0 and abs(value) < 10**-digits:
+        return f"{value:.2g}".replace("-", "−")
+    if value == round(value) and abs(value) < 1e9:
+        return f"{value:.0f}".replace("-", "−")
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def _style(value: float) -> str:
+    """Blue above zero, orange below, as on the page."""
+    if math.isinf(value) or math.isnan(value):
+        return "dim"
+    return "default" if value == 0 else ("blue" if value > 0 else "dark_orange")
+
+
+def plot(picture: Picture, language: str) -> RenderableType:
+    """Curves, points or bars drawn with characters, with the range of both axes."""
+    title = Text(picture.title.within(language), style="bold")
+    if picture.kind == "bars":
+        return Group(title, *_bars(picture))
+    points = [
+        (x, y, index, one.labels[place] if one.labels else "")
+        for index, one in enumerate(picture.series)
+        for place, (x, y) in enumerate(zip(one.x, one.y, strict=True))
+        if math.isfinite(x) and math.isfinite(y)
+    ]
+    left, right = min(p[0] for p in points), max(p[0] for p in points)
+    low, high = min(p[1] for p in points), max(p[1] for p in points)
+    grid = [[" "] * PLOT_WIDTH for _ in range(PLOT_HEIGHT)]
+    for x, y, index, label in points:
+        column = round((x - left) / ((right - left) or 1) * (PLOT_WIDTH - 1))
+        row = round((high - y) / ((high - low) or 1) * (PLOT_HEIGHT - 1))
+        grid[row][column] = MARKS[index % len(MARKS)]
+        for offset, letter in enumerate(label[:10], start=2):
+            if column + offset < PLOT_WIDTH and grid[row][column + offset] == " ":
+                grid[row][column + offset] = letter
+    lines = [Text("  │" + "".join(row).rstrip()) for row in grid]
+    legend = "   ".join(
+        f"{MARKS[index % len(MARKS)]} {one.name}" for index, one in enumerate(picture.series)
+    )
+    scale = f"  {picture.x} {figure(left, 3)} … {figure(right, 3)}; "
+    scale += f"{picture.y} {figure(low, 3)} … {figure(high, 3)}"
+    return Group(title, *lines, Text("  └" + "─" * PLOT_WIDTH), Text(scale, style="dim"), legend)
+
+
+def _bars(picture: Picture) -> Iterator[RenderableType]:
+    for one in picture.series:
+        if one.name:
+            yield Text(one.name, style="dim")
+        largest = max((abs(y) for y in one.y), default=1.0) or 1.0
+        for place, y in enumerate(one.y):
+            label = one.labels[place] if one.labels else figure(one.x[place], 2)
+            bar = "█" * round(40 * abs(y) / largest)
+            yield Text(f"  {label:<16} {figure(y, 4):>10}  {bar}")
+
+
+def _claim(claim: Claim, language: str) -> Text:
+    mark, style = ("✓", "green") if claim.holds else ("✗", "red")
+    verdict = (HOLDS if claim.holds else FAILS).within(language)
+    return Text.assemble((f"{mark} ", style), claim.said.within(language), (f" ({verdict})", "dim"))
