@@ -6,6 +6,7 @@ The checker reads finished sentences with word lists of its own, as a proof-read
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
@@ -90,6 +91,7 @@ def bare(noun: str) -> str:
     return noun[:-1] if noun.endswith("s") else noun
 
 
+@cache
 def determined(sentence: str) -> list[tuple[str, str, str]]:
     """(determiner, first word after it, noun) wherever a determiner's noun can be found."""
     words = tokens(sentence)

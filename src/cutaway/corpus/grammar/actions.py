@@ -107,7 +107,7 @@ def where(dice: Dice, verb: Verb, who: Subject) -> Place | None:
         found = place_for(dice, doer)
         if found is None or verb.key not in MOVING:
             return found
-        open_air = {"outdoors", "plant"} if verb.key == "dig a hole" else WIDE
+        open_air = {"outdoors", "plant"} if verb.key in ("dig a hole", "fly") else WIDE
         if found.ground.noun.kinds & open_air and found.preposition.english != "in front of":
             return found
     return None
