@@ -15,15 +15,15 @@ def export(
     to: Annotated[Format, typer.Option("--to", help="The other package.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder to write (argos: file). [default: FOLDER-TO]"),
+        typer.Option("--out", "-o", help="Folder to write (argos: file). (default: FOLDER-TO)"),
     ] = None,
     quantization: Annotated[
         Literal["float32", "int8"] | None,
-        typer.Option(help="ctranslate2, argos: size of a weight. [default: float32; argos: int8]"),
+        typer.Option(help="ctranslate2, argos: size of a weight. (default: float32; argos: int8)"),
     ] = None,
     languages: Annotated[
         str | None,
-        typer.Option(help="argos: the pair, e.g. en-fr. [default: what the folder says]"),
+        typer.Option(help="argos: the pair, e.g. en-fr. (default: what the folder says)"),
     ] = None,
     language: Annotated[
         str | None,

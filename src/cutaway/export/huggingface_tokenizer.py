@@ -75,7 +75,7 @@ def tokenizer_json(tokenizer: Tokenizer, template: list[str]) -> dict[str, Any]:
                 {"type": "Replace", "pattern": {"String": " "}, "content": SPACE},
             ],
         },
-        "pre_tokenizer": None,
+        "pre_tokenizer": _pre_tokenizer(tokenizer),
         "post_processor": _post_processor(tokenizer, template),
         "decoder": {
             "type": "Sequence",
@@ -130,10 +130,33 @@ def _post_processor(tokenizer: Tokenizer, template: list[str]) -> dict[str, Any]
     }
 
 
+def _pre_tokenizer(tokenizer: Tokenizer) -> dict[str, Any] | None:
+    """Cut behind every "<" where no learnt piece spans it, so that no text spells a special piece.
+
+    The unigram engine weighs every piece of the vocabulary, and prefers even `NEVER` to a character
+    it does not know.
+    """
+    pieces = tokenizer.pieces(range(tokenizer.vocabulary))
+    spanned = any("<" in text[:-1] for text in pieces if text not in _unspoken(tokenizer))
+    if tokenizer.kind != "unigram" or spanned:
+        return None
+    return {
+        "type": "Split",
+        "pattern": {"String": "<"},
+        "behavior": "MergedWithPrevious",
+        "invert": False,
+    }
+
+
+def _unspoken(tokenizer: Tokenizer) -> set[str]:
+    """Pieces that are written for themselves only."""
+    return {*_special(tokenizer).values(), *BYTES}
+
+
 def _model(tokenizer: Tokenizer) -> dict[str, Any]:
     """Pieces with their scores (unigram) or with the merges that build them (bpe; char: none)."""
     pieces = ModelFile.from_bytes(tokenizer.to_bytes()).pieces
-    unspoken = {*_special(tokenizer).values(), *BYTES}
+    unspoken = _unspoken(tokenizer)
     if tokenizer.kind == "unigram":
         return {
             "type": "Unigram",

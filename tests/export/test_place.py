@@ -1,0 +1,84 @@
+"""An export is whole or not there, and never takes the place of something else."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cutaway.errors import ExportError
+from cutaway.export.argos import export_argos
+from cutaway.export.ctranslate2 import export_ctranslate2
+from cutaway.export.huggingface import export_huggingface
+from cutaway.export.onnx import export_onnx
+from cutaway.export.place import export_file, export_folder, extra
+from cutaway.train.folder import write_model_folder
+from tests.export.helpers import random_folder
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_a_failure_half_way_leaves_what_was_there(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export_huggingface(random_folder(), out)
+    before = {name: (out / name).read_bytes() for name in listing(out)}
+    with pytest.raises(ZeroDivisionError), export_folder(out) as new:
+        (new / "config.json").write_text("half")
+        raise ZeroDivisionError
+    assert {name: (out / name).read_bytes() for name in listing(out)} == before
+    assert listing(tmp_path) == ["out", *(f"out/{name}" for name in before)]
+
+    with pytest.raises(ZeroDivisionError), export_file(tmp_path / "a.argosmodel") as scratch:
+        (scratch / "a.argosmodel").write_text("half")
+        raise ZeroDivisionError
+    assert not (tmp_path / "a.argosmodel").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_an_earlier_export_is_replaced_and_nothing_else(tmp_path: Path) -> None:
+    folder = random_folder()
+    export_huggingface(folder, tmp_path / "out")
+    export_ctranslate2(folder, tmp_path / "out")
+    assert "model.bin" in listing(tmp_path / "out")
+    assert "model.safetensors" not in listing(tmp_path / "out")
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("all of it")
+    with pytest.raises(ExportError, match="holds no earlier export"):
+        export_ctranslate2(folder, tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
+
+    write_model_folder(tmp_path / "model", folder)
+    with pytest.raises(ExportError, match="is a model folder"):
+        export_huggingface(folder, tmp_path / "model")
+    with pytest.raises(ExportError, match="is a file"):
+        export_huggingface(folder, tmp_path / "mine" / "thesis.txt")
+    folder.languages = ("en", "fr")
+    with pytest.raises(ExportError, match="is a folder"):
+        export_argos(folder, tmp_path / "out")
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExportError, match="cannot write"):
+        export_huggingface(random_folder(), tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize(
+    ("missing", "name"), [("ctranslate2", "ctranslate2"), ("onnx", "onnx"), ("onnxscript", "onnx")]
+)
+def test_a_missing_extra_says_what_to_run(
+    missing: str, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for module in list(sys.modules):
+        if module.split(".")[0] == missing:
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ExportError, match=rf"pip install 'cutaway\[{name}\]'") as caught:
+        extra(missing, name)
+    assert "\n" not in str(caught.value)
+    export = export_ctranslate2 if missing == "ctranslate2" else export_onnx
+    with pytest.raises(ExportError, match="is not installed"):
+        export(random_folder(), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
