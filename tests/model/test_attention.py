@@ -21,6 +21,7 @@ from cutaway.model import (
 )
 from cutaway.model.attention import is_explicit
 from cutaway.model.masks import reach
+from tests.model.probe import watching
 from tests.model.samples import FAMILIES, PATTERNS, batch, build, close, inputs, small
 
 PRECISIONS = [(torch.float32, 1e-6), (torch.float64, 1e-12)]
@@ -243,3 +244,16 @@ def test_head_width_is_free_of_the_models_width() -> None:
     assert module.W_Q.weight.shape == (21, 10)
     assert module.W_O.weight.shape == (10, 21)
     assert module(torch.zeros(2, 5, 10), torch.zeros(2, 11, 10), None).shape == (2, 5, 10)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_weights_alone_are_those_of_the_explicit_body(masked: bool) -> None:
+    module = MultiHeadAttention(small()).double()
+    states, memory = heads(2, 5, 22), heads(2, 11, 22, seed=1)
+    mask = masks()["random"]
+    assert mask is not None
+    given_mask = mask[:, 0] if masked else None
+    with explicit(), watching(module) as seen:
+        module(states, memory, given_mask)
+    close(module.weights(states, memory, given_mask), torch.from_numpy(seen["weights"]))

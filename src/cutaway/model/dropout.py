@@ -37,7 +37,7 @@ class Dropout(nn.Module):
 def keep_mask(like: Tensor, p: float) -> Tensor:
     """What to multiply by: 0 with probability p, else 1 / (1 − p), in the shape of `like`."""
     cells = like.numel()
-    dropped = round(p * LEVELS)
+    dropped = min(round(p * LEVELS), LEVELS - 1)
     draws = torch.empty((cells + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[:cells].view(like.shape)  # −32768 … 32767
     scale = LEVELS / (LEVELS - dropped)
