@@ -8,6 +8,7 @@ import typer
 
 from cutaway.cli.classify import classify
 from cutaway.cli.data import data
+from cutaway.cli.demo import demo
 from cutaway.cli.evaluate import evaluate
 from cutaway.cli.export import export
 from cutaway.cli.fill import fill
@@ -45,6 +46,7 @@ def options(
 
 
 app.add_typer(data, name="data")
+app.command()(demo)
 app.command()(train)
 app.command()(translate)
 app.command()(generate)

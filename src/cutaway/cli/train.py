@@ -1,6 +1,8 @@
 """`cutaway train`: sentence pairs in, a model folder out; the same command again resumes."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -120,25 +122,26 @@ def train(
         return
     from cutaway.cli.validation import validator
     from cutaway.cli.watching import watching
-    from cutaway.train.interrupts import Interrupted
-    from cutaway.train.run import run_folder
     from cutaway.train.run import train as train_model
 
-    try:
-        with watching(sys.stdout) as watch:
-            train_model(
-                settings,
-                out,
-                validate=validator(settings.train.validation_beam),
-                watch=watch,
-                allow_changes=allow_changes,
-            )
-    except Interrupted as stopped:
-        typer.echo(
-            f"{stopped}: saved in {run_folder(out)}; run the same command to resume", err=True
-        )
-        raise typer.Exit(stopped.status) from None
+    check = validator(settings.train.validation_beam)
+    with stopping(out), watching(sys.stdout) as watch:
+        train_model(settings, out, validate=check, watch=watch, allow_changes=allow_changes)
     typer.echo(f'{out} is ready: cutaway translate {out} "…"')
+
+
+@contextmanager
+def stopping(out: Path) -> Iterator[None]:
+    """A run that a signal stopped, and that has saved, ends with the status shells expect."""
+    from cutaway.train.interrupts import Interrupted
+    from cutaway.train.run import run_folder
+
+    try:
+        yield
+    except Interrupted as stopped:
+        where = run_folder(out)
+        typer.echo(f"{stopped}: saved in {where}; run the same command to resume", err=True)
+        raise typer.Exit(stopped.status) from None
 
 
 def run_config(

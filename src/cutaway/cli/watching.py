@@ -2,18 +2,32 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
 if TYPE_CHECKING:
-    from cutaway.train.events import Event, Watch
+    from rich.console import Console, RenderableType
+
+    from cutaway.train.events import Event, Updated, Validated, Watch
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+CURVE = 60  # characters of the loss curve
+SCORES = 5  # validations shown
 
 
 @contextmanager
 def watching(stream: TextIO) -> "Iterator[Watch]":
-    """A function to give to `train` as `watch`."""
-    yield plain
+    """A function to give to `train` as `watch`: live in a terminal, else a line an event."""
+    if not stream.isatty():
+        yield plain
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    view = LiveView(Console(file=stream))
+    with Live(get_renderable=view.draw, console=view.console, refresh_per_second=4):
+        yield view.watch
 
 
 def plain(event: "Event") -> None:
@@ -24,10 +38,7 @@ def plain(event: "Event") -> None:
         case Note(text, warning):
             typer.echo(f"warning: {text}" if warning else text, err=warning)
         case Started():
-            typer.echo(
-                f"{event.parameters['total']:,} parameters, {event.updates:,} updates, "
-                f"{event.epochs:.1f} epochs"
-            )
+            typer.echo(started(event))
         case Updated() if event.update % 100 == 0:
             typer.echo(
                 f"update {event.update:>6}  epoch {event.epoch + event.share:6.2f}  "
@@ -35,12 +46,134 @@ def plain(event: "Event") -> None:
                 f"{event.tokens_per_second:,.0f} tokens/s  {duration(event.seconds_left)} left"
             )
         case Validated():
-            scores = "  ".join(f"{name} {value:.4g}" for name, value in event.metrics.items())
-            typer.echo(f"validation at {event.update}: {scores}{'  (best)' if event.best else ''}")
+            typer.echo(
+                f"validation at {event.update}: {figures(event.metrics)}"
+                f"{'  (best)' if event.best else ''}"
+            )
             for source, _, output in event.samples[:1]:
                 typer.echo(f"    {source} → {output}")
         case _:
             pass
+
+
+class LiveView:
+    """What the terminal shows while training goes on."""
+
+    def __init__(self, console: "Console") -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.console = console
+        self.bars = Progress(
+            TextColumn("{task.description:>6}"),
+            BarColumn(bar_width=40),
+            TextColumn("{task.fields[text]}"),
+            console=console,
+        )
+        self.run = self.bars.add_task("run", total=1.0, text="")
+        self.epoch = self.bars.add_task("epoch", total=1.0, text="")
+        self.updates = 0
+        self.losses: list[float] = []
+        self.last: Updated | None = None
+        self.scores: list[Validated] = []
+        self.heading = ""
+
+    def watch(self, event: "Event") -> None:
+        """Take in what the run tells."""
+        from cutaway.train.events import Note, Started, Updated, Validated
+
+        match event:
+            case Note(text, warning):
+                self.console.print(text, style="yellow" if warning else "dim", highlight=False)
+            case Started():
+                self.updates = event.updates
+                self.heading = started(event)
+            case Updated():
+                self._updated(event)
+            case Validated():
+                self.scores.append(event)
+            case _:
+                pass
+
+    def _updated(self, event: "Updated") -> None:
+        self.last = event
+        self.losses.append(event.loss)
+        left = duration(event.seconds_left)
+        self.bars.update(
+            self.run,
+            completed=event.update / max(1, self.updates),
+            text=f"{event.update:,} of {self.updates:,} updates, {left} left",
+        )
+        self.bars.update(
+            self.epoch,
+            completed=event.share,
+            text=f"epoch {event.epoch + 1} · {event.tokens_per_second:,.0f} tokens/s",
+        )
+
+    def draw(self) -> "RenderableType":
+        """The view as it stands now."""
+        from rich.console import Group
+        from rich.text import Text
+
+        parts: list[Any] = [Text(self.heading, style="bold"), self.bars]
+        if self.last is not None:
+            line = Text(f"  loss {self.last.loss:7.4f}  ")
+            line.append(sparkline(self.losses, CURVE), style="cyan")
+            line.append(f"  rate {self.last.rate:.2e}", style="dim")
+            parts.append(line)
+        if self.scores:
+            parts += [self._scores(), *self._samples()]
+        return Group(*parts)
+
+    def _scores(self) -> "RenderableType":
+        from rich.table import Table
+
+        table = Table(box=None, padding=(0, 2))
+        names = list(self.scores[-1].metrics)
+        for name in ("validation", *names):
+            table.add_column(name, justify="right", style="dim" if name == "validation" else None)
+        for event in self.scores[-SCORES:]:
+            values = [f"{event.metrics[name]:.4g}" for name in names if name in event.metrics]
+            table.add_row(str(event.update), *values, style="green" if event.best else None)
+        return table
+
+    def _samples(self) -> "Iterator[RenderableType]":
+        """The same sentences at each validation: the wrong ones give way to the right."""
+        from rich.text import Text
+
+        for number, (source, reference, output) in enumerate(self.scores[-1].samples):
+            first = self.scores[0].samples[number][2]
+            yield Text(f"  {source}", style="bold")
+            if first != output:
+                yield Text(f"    {self.scores[0].update:>6}  {first}", style="dim")
+            right = output == reference
+            yield Text(
+                f"    {self.scores[-1].update:>6}  {output}", style="green" if right else "default"
+            )
+
+
+def sparkline(values: list[float], width: int) -> str:
+    """A curve in one line of text: `▇▅▃▂▁`; many values are averaged in groups."""
+    size = max(1, -(-len(values) // width))
+    means = [
+        sum(values[place : place + size]) / len(values[place : place + size])
+        for place in range(0, len(values), size)
+    ]
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    scale = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BLOCKS[round((value - low) * scale)] for value in means)
+
+
+def started(event: Any) -> str:
+    """The run in one line."""
+    return (
+        f"{event.parameters['total']:,} parameters, {event.updates:,} updates, "
+        f"{event.epochs:.1f} epochs"
+    )
+
+
+def figures(metrics: dict[str, float]) -> str:
+    """`loss 1.234  bleu 39.1`."""
+    return "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
 
 
 def duration(seconds: float) -> str:

@@ -80,15 +80,13 @@ class _ProjectedLoss(torch.autograd.Function):
             chunk = states[rows]  # (n, D)
             wanted = gold[rows].unsqueeze(-1)  # (n, 1)
             logits = F.linear(chunk, table, bias).float()  # (n, V)
-            gold_logit = logits.gather(-1, wanted)
-            log_probabilities = torch.log_softmax(logits, dim=-1)
-            gold_term = log_probabilities.gather(-1, wanted)
-            # mean log p = mean logit − log Σ exp(logits), and the mean logit needs no logits.
+            gradient = torch.softmax(logits, dim=-1)  # p, (n, V)
+            # The largest p is at least 1/V: its logarithm loses nothing, unlike that of a small p.
+            log_sum = logits.amax(-1) - gradient.amax(-1).log()
+            # −Σ q log p = log Σ exp(logits) − Σ q logits, and the mean logit needs no logits.
             mean_logit = chunk.float() @ (table_sum.float() / vocabulary) + bias_mean
-            log_sum = (gold_logit - gold_term).squeeze(-1)
-            spread_term = mean_logit - log_sum
-            total += -((1 - smoothing) * gold_term.sum() + smoothing * spread_term.sum())
-            gradient = log_probabilities.exp_()  # p, (n, V)
+            gold_logit = logits.gather(-1, wanted).squeeze(-1)
+            total += (log_sum - (1 - smoothing) * gold_logit - smoothing * mean_logit).sum()
             gradient.scatter_add_(-1, wanted, gradient.new_full((len(chunk), 1), smoothing - 1.0))
             gradient = gradient.to(chunk.dtype)
             states_gradient[rows] = gradient @ table - spread * table_sum

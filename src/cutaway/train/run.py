@@ -26,6 +26,7 @@ from cutaway.text import Tokenizer
 from cutaway.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, set_aside
 from cutaway.train.environment import choose_device, describe, differences
 from cutaway.train.events import Note, Saved, Scores, Started, Validate, Validated, Watch
+from cutaway.train.files import damage
 from cutaway.train.folder import ModelFolder, write_model_folder
 from cutaway.train.interrupts import Interrupted, Interrupts
 from cutaway.train.loop import Trainer, loaded
@@ -441,13 +442,25 @@ class Run:
             metrics=progress.metrics,
             outputs=self.outputs,
         )
+        folder = self._write_model()
         self._timing(event="finished", update=progress.update)
-        return self._write_model()
+        return folder
 
 
 def run_folder(out: Path) -> Path:
     """The folder beside a model folder where its run keeps checkpoints and log."""
     return out.with_name(out.name + ".run")
+
+
+def finished(out: Path) -> bool:
+    """Whether a run that ended well stands behind this model folder, and the folder is whole."""
+    if not (out / "config.json").is_file() or damage(out):
+        return False
+    timing = run_folder(out) / "timing.jsonl"
+    if not timing.is_file():
+        return True  # a model that came without its run
+    lines = timing.read_text(encoding="utf-8").splitlines()
+    return bool(lines) and json.loads(lines[-1]).get("event") == "finished"
 
 
 def refuse_foreign(out: Path, work: Path) -> None:
