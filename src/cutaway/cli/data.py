@@ -290,12 +290,13 @@ def _tokenizers(
     """Learn tokenizers from pairs, or from a function that begins reading them anew."""
     from cutaway.errors import InputError
     from cutaway.text import Tokenizer
-    from cutaway.train.prepare import chosen_vocabulary
 
     if given:
         return Tokenizer.load(given), None
     if kind not in ("bpe", "unigram", "word", "char"):
         raise InputError(f"--kind {kind!r}: expected bpe, unigram, word or char")
+    from cutaway.train.prepare import chosen_vocabulary
+
     begin = train if callable(train) else lambda: iter(train)
     size = vocabulary or chosen_vocabulary(sum(1 for _ in begin()))
 

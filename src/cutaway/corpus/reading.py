@@ -172,8 +172,8 @@ def _aligned(source: Path, target: Path, encoding: str) -> Iterator[tuple[str, s
             number = (first or second)[0]
             total = number + sum(1 for _ in rest)
             raise DataError(
-                f"{label(long)}, line {number}: no partner in {label(short)}, which ends at line "
-                f"{number - 1} of {total}; the files must be aligned line by line"
+                f"{label(long)}, line {number}: no partner in {label(short)} "
+                f"({total} lines against {number - 1}); the files must be aligned line by line"
             )
         yield first[1], second[1]
 
