@@ -3,7 +3,7 @@
 import hashlib
 import random
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -88,7 +88,7 @@ def random_folder(
 
 
 @cache
-def trained_folder(norm: str = "pre") -> ModelFolder:
+def trained_folder(norm: Literal["pre", "post"] = "pre") -> ModelFolder:
     """A translator of `phrases` into `translated`, learnt in a few seconds."""
     cut = tokenizer()
     torch.manual_seed(5)

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ def sentences(text: str) -> list[str]:
     kinds = scores[0, : len(text)].argmax(1)
     assert not (kinds == 1).any()
     cuts = [0, *(np.flatnonzero(kinds == 2) + 1).tolist(), len(text)]
-    parts = (text[begin:end].strip() for begin, end in zip(cuts, cuts[1:], strict=False))
+    parts = (text[begin:end].strip() for begin, end in pairwise(cuts))
     return [part for part in parts if part]
 
 

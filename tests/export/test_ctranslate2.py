@@ -85,7 +85,7 @@ def test_int8_is_a_quarter_of_the_size_and_near_in_value(tmp_path: Path) -> None
     pieces = [folder.tokenizer.pieces(folder.tokenizer.encode(text)) for text in phrases(7)]
     for quantization in ("float32", "int8"):
         path = tmp_path / quantization
-        export_ctranslate2(folder, path, quantization=quantization)  # type: ignore[arg-type]
+        export_ctranslate2(folder, path, quantization=quantization)
         weights = (path / "model.bin").stat().st_size
         sizes[quantization] = weights - 4 * 2 * 1024 * 64  # without the two tables of positions
         result = opened(path).score_batch(pieces, pieces)

@@ -1,5 +1,6 @@
 """An export is whole or not there, and never takes the place of something else."""
 
+import resource
 import sys
 from pathlib import Path
 
@@ -23,16 +24,42 @@ def test_a_failure_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     out = tmp_path / "out"
     export_huggingface(random_folder(), out)
     before = {name: (out / name).read_bytes() for name in listing(out)}
-    with pytest.raises(ZeroDivisionError), export_folder(out) as new:
+    with pytest.raises(ZeroDivisionError):
+        half_a_folder(out)
+    assert {name: (out / name).read_bytes() for name in listing(out)} == before
+    with pytest.raises(ZeroDivisionError):
+        half_a_file(tmp_path / "a.argosmodel")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def half_a_folder(out: Path) -> None:
+    with export_folder(out) as new:
         (new / "config.json").write_text("half")
         raise ZeroDivisionError
-    assert {name: (out / name).read_bytes() for name in listing(out)} == before
-    assert listing(tmp_path) == ["out", *(f"out/{name}" for name in before)]
 
-    with pytest.raises(ZeroDivisionError), export_file(tmp_path / "a.argosmodel") as scratch:
-        (scratch / "a.argosmodel").write_text("half")
+
+def half_a_file(out: Path) -> None:
+    with export_file(out) as scratch:
+        (scratch / out.name).write_text("half")
         raise ZeroDivisionError
-    assert not (tmp_path / "a.argosmodel").exists()
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    folder = random_folder()
+    folder.languages = ("en", "fr")
+    export_ctranslate2(folder, tmp_path / "out")
+    before = {name: (tmp_path / "out" / name).read_bytes() for name in listing(tmp_path / "out")}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))  # no file may be larger
+    try:
+        with pytest.raises(ExportError, match="cannot write"):
+            export_ctranslate2(folder, tmp_path / "out")
+        with pytest.raises(ExportError, match="cannot write"):
+            export_argos(folder, tmp_path / "x.argosmodel")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    after = {name: (tmp_path / "out" / name).read_bytes() for name in listing(tmp_path / "out")}
+    assert after == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
