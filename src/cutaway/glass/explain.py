@@ -97,7 +97,7 @@ class Explanation:
     @cached_property
     def operands(self) -> list[Operand]:
         """Every number it was made of, in reading order, with addresses to go on from."""
-        return list(self._operands())
+        return list(dict.fromkeys(self._operands()))
 
     @property
     def formula(self) -> str:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 Each = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-_SCALAR_FORMS = ("Scalar", "ScalarList", "List", "Tensor", "default")
 
 
 def one_by_one(func: Any) -> Each | None:
@@ -19,11 +18,10 @@ def one_by_one(func: Any) -> Each | None:
     name = func._schema.name.split("::")[1]
     if func.namespace != "aten" or not name.startswith("_foreach_"):
         return None
-    single = getattr(torch.ops.aten, name.removeprefix("_foreach_"), None)
-    if name in ("_foreach_norm",):
-        return None
-    if single is None:
-        single = {"zero_": torch.ops.aten.zero_}.get(name.removeprefix("_foreach_"))
+    plain = name.removeprefix("_foreach_")
+    if plain == "norm":
+        plain = "linalg_vector_norm"
+    single = getattr(torch.ops.aten, plain, None) or getattr(torch.ops.aten, plain.rstrip("_"), None)
     if single is None:
         return None
     arguments = func._schema.arguments
@@ -59,17 +57,22 @@ def _single(single: Any, name: str, own: dict[str, Any]) -> Tensor:
     if plain in ("add", "sub") and "alpha" in own:
         result = single(values[0], values[1], alpha=own["alpha"])
         return result
-    if plain in ("maximum", "clamp_min"):
-        return _bounded(values, name, torch.ops.aten.clamp_min, torch.ops.aten.maximum)
-    if plain in ("minimum", "clamp_max"):
-        return _bounded(values, name, torch.ops.aten.clamp_max, torch.ops.aten.minimum)
-    result = single(*values)
+    if plain in _BOUNDS:
+        by_tensor, by_number = _BOUNDS[plain]
+        bound = values[1]
+        result = (by_tensor if isinstance(bound, Tensor) else by_number)(values[0], bound)
+        return values[0].copy_(result) if name.endswith("_") else result
+    result = single(*values[:2]) if plain == "norm" else single(*values)
     return result
 
 
-def _bounded(values: list[Any], name: str, by_number: Any, by_tensor: Any) -> Tensor:
-    result: Tensor = (by_tensor if isinstance(values[1], Tensor) else by_number)(*values[:2])
-    return values[0].copy_(result) if name.endswith("_") else result
+_aten = torch.ops.aten
+_BOUNDS = {
+    "maximum": (_aten.maximum, _aten.clamp_min),
+    "clamp_min": (_aten.maximum, _aten.clamp_min),
+    "minimum": (_aten.minimum, _aten.clamp_max),
+    "clamp_max": (_aten.minimum, _aten.clamp_max),
+}
 
 
 def _number(value: Any) -> Any:

@@ -41,7 +41,9 @@ class GradientLinks:
         if node is None:
             return None
         call = self.calls.get(node._sequence_nr())
-        return call.outputs[0] if call is not None and call.outputs else None
+        if call is None:
+            return None
+        return next((place for place in call.outputs if place is not None), None)
 
     @contextmanager
     def watching(self, roots: Sequence[Tensor]) -> Iterator[None]:
@@ -64,8 +66,8 @@ class GradientLinks:
             recorder = self.recorder
             with recorder._quiet():
                 for gradient, output in zip(gradients, call.outputs, strict=False):
-                    if gradient is not None:
-                        self._link(recorder.values[output].id, gradient)
+                    if gradient is not None and output is not None:
+                        self._link(output, gradient)
 
         return arrived
 

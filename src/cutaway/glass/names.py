@@ -1,10 +1,13 @@
 """Names from the author's own code: which line computes a value, and what the line calls it.
 
-Torch's plumbing is skipped, so the frame found is the one a reader knows. `executing` tells which
-expression of which statement that frame is at; the answer is kept by (code object, instruction).
+Torch's plumbing is skipped, so the frame found is the one a reader knows. The instruction's
+position tells which expression of which statement that frame is at; the answer is kept by (code
+object, instruction).
 """
 
 import ast
+import inspect
+import itertools
 import linecache
 import os
 import sys
@@ -12,7 +15,6 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-import executing
 import torch
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
@@ -21,7 +23,7 @@ _READABLE = (  # torch code written as formulas, with names worth showing
     os.path.join(_TORCH, "nn", "modules", "transformer.py"),
     os.path.join(_TORCH, "optim") + os.sep,
 )
-_READABLE_FUNCTIONS = {"multi_head_attention_forward", "MultiheadAttention.forward"}
+READABLE_FUNCTIONS = {"multi_head_attention_forward", "MultiheadAttention.forward"}
 _PLUMBING = (
     _TORCH,
     os.path.dirname(os.path.abspath(os.__file__)) + os.sep + "contextlib",
@@ -44,7 +46,7 @@ def _judge(code: CodeType) -> bool:
     path = os.path.abspath(code.co_filename)
     if path == _OPTIMIZER_BASE:
         return False
-    if path.startswith(_READABLE) or code.co_qualname in _READABLE_FUNCTIONS:
+    if path.startswith(_READABLE) or code.co_qualname in READABLE_FUNCTIONS:
         return True
     if path.startswith(_GLASS):
         return os.path.basename(path) == "decompose.py"
@@ -85,20 +87,61 @@ def site_of(frame: FrameType) -> Site:
 
 
 def _read(frame: FrameType) -> Site:
-    line = frame.f_lineno
-    try:
-        found = executing.Source.executing(frame)
-        node, statements, source = found.node, found.statements, found.source
-    except Exception:  # a frame without source: an interactive line, generated code
-        node, statements, source = None, None, None
-    if not statements:
-        text = linecache.getline(frame.f_code.co_filename, line).strip()
-        return Site(frame.f_code, line, line, text, (), False, False)
-    statement = next(iter(statements))
+    code, line = frame.f_code, frame.f_lineno
+    file = _file(code.co_filename)
+    position = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None), None)
+    node, statement = file.nodes.get(position or (), (None, None))
+    if statement is None:  # generated code, or an instruction without a place of its own
+        statement = file.statements.get(line)
+    if statement is None:
+        text = linecache.getline(code.co_filename, line).strip()
+        return Site(code, line, line, text, (), False, False)
     names, exact, returns = _assigned(statement, node)
-    segment = ast.get_source_segment(source.text, _head(statement)) or ""
-    end = getattr(_head(statement), "end_lineno", line) or line
-    return Site(frame.f_code, statement.lineno, end, segment, names, exact, returns)
+    head = _head(statement)
+    segment = ast.get_source_segment(file.text, head) or ""
+    end = getattr(head, "end_lineno", line) or line
+    return Site(code, statement.lineno, end, segment, names, exact, returns)
+
+
+@dataclass
+class _File:
+    """A source file: its nodes by position and its statements by line."""
+
+    text: str
+    nodes: dict[tuple[Any, ...], tuple[ast.AST, ast.stmt]]
+    statements: dict[int, ast.stmt]
+
+
+_files: dict[str, _File] = {}
+
+
+def _file(path: str) -> _File:
+    known = _files.get(path)
+    if known is None:
+        known = _files[path] = _parsed("".join(linecache.getlines(path)))
+    return known
+
+
+def _parsed(text: str) -> _File:
+    file = _File(text, {}, {})
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return file
+    pending: list[tuple[ast.AST, ast.stmt | None]] = [(tree, None)]
+    while pending:
+        node, statement = pending.pop()
+        if isinstance(node, ast.stmt):
+            statement = node
+            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                held = file.statements.get(line)
+                if held is None or held.lineno <= node.lineno:
+                    file.statements[line] = node  # the innermost begins last
+        if statement is not None and isinstance(node, (ast.expr, ast.AugAssign)):
+            place = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+            file.nodes.setdefault(place, (node, statement))
+        pending.extend((child, statement) for child in ast.iter_child_nodes(node))
+    return file
 
 
 def _head(statement: ast.stmt) -> ast.AST:
@@ -221,8 +264,6 @@ def local_name(tensor: Any, owner: Any) -> tuple[str, bool] | None:
 
 def source_of(code: CodeType) -> tuple[str, int]:
     """The text of a whole function and its first line."""
-    import inspect
-
     try:
         lines, first = inspect.getsourcelines(code)
     except (OSError, TypeError):

@@ -27,7 +27,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from cutaway.glass import decompose
 from cutaway.glass.graph import GradientLinks
-from cutaway.glass.names import Naming, author_frame, is_author, local_name, naming
+from cutaway.glass.names import (
+    READABLE_FUNCTIONS,
+    Naming,
+    author_frame,
+    is_author,
+    local_name,
+    naming,
+)
 from cutaway.glass.select import Selection
 from cutaway.glass.storage import Memory, geometry, held_elsewhere, layout
 from cutaway.glass.trace import Trace
@@ -73,6 +80,17 @@ class _Module:
         self.plain = plain  # torch's own leaf: its code is plumbing, the caller's line names it
 
 
+class _Tail:
+    """The last operation of the statement under way."""
+
+    __slots__ = ("key", "name", "number", "path", "value")
+
+    def __init__(self) -> None:
+        self.key: tuple[int, int] = (0, 0)
+        self.value: Value | None = None
+        self.path, self.number, self.name = "", 1, ""
+
+
 class Recorder:
     """The watching itself; one thread, entered once."""
 
@@ -93,6 +111,7 @@ class Recorder:
         self.links = GradientLinks(self)
         self.update_before: dict[str, int] = {}
         self.everything = selection.is_everything
+        self.tail: _Tail | None = None
         self._know(model)
 
     # -- entering and leaving ---------------------------------------------------------------
@@ -215,6 +234,37 @@ class Recorder:
             with self._quiet():
                 return self.assign(result, found, frame)
         return result
+
+    @contextmanager
+    def by_statement(self) -> Iterator[None]:
+        """Within a function of torch whose own calls we do not see: the last operation of each
+        statement carries its name."""
+        self.tail = _Tail()
+        try:
+            yield
+        finally:
+            self._settle()
+            self.tail = None
+
+    def _settle(self) -> None:
+        """Name what the statement before computed last."""
+        tail = self.tail
+        if tail is not None and tail.value is not None:
+            self.trace.give_name(tail.value, tail.path, tail.number, tail.name)
+            tail.value = None
+
+    def _note(self, value: Value, frame: Any, found: Naming) -> None:
+        """The operation just recorded may be the last of its statement."""
+        tail = self.tail
+        assert tail is not None
+        key = (id(frame), found.site.line)
+        if key != tail.key:
+            self._settle()
+        tail.key = key
+        whole = len(found.names) == 1 and found.names[0] != "output"
+        if whole and frame.f_code.co_qualname in READABLE_FUNCTIONS:
+            path, number = self.scope
+            tail.value, tail.path, tail.number, tail.name = value, path, number, found.names[0]
 
     def assign(self, result: Any, found: Naming, frame: Any) -> Any:
         """Give the result of a statement the names it assigns."""
@@ -358,7 +408,10 @@ class Recorder:
         first = len(self.values)
         outputs = list(_tensors(result))
         seen: set[int] = set()
-        for place, tensor in enumerate(outputs):
+        for place, tensor in enumerate(_slots(result)):
+            if tensor is None:  # a gradient nobody asked for
+                call.outputs.append(None)
+                continue
             changed = next((t for t in targets if t is tensor or _same(t, tensor)), None)
             if changed is not None:
                 seen.add(id(changed))
@@ -415,6 +468,8 @@ class Recorder:
         found = naming(frame)
         base = found.names[0] if found.names else ""
         update = self._update_scope(frame) if self.phase == "update" else None
+        if self.tail is not None:
+            self._note(self.values[-1], frame, found)
         for value in self.values[first:]:
             value.site = found.site
             value.base = base
@@ -589,7 +644,8 @@ class _Functions(TorchFunctionMode):
             with self:  # its lines are the author's lines now
                 return decompose.scaled_dot_product_attention(*args, **kwargs)
         if func is torch.nn.functional.multi_head_attention_forward:
-            result = _attention_in_steps(func, args, kwargs)
+            with recorder.by_statement():
+                result = _attention_in_steps(func, args, kwargs)
         elif func is torch.lstm and isinstance(args[1], (tuple, list)) and _plain_lstm(args):
             with self:
                 return decompose.lstm(*args, **kwargs)
@@ -600,6 +656,11 @@ class _Functions(TorchFunctionMode):
 
 class _Operations(TorchDispatchMode):
     """Every ATen operation, forward, backward and update."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing compiles in here, so the guard against it (and its import) is not needed."""
+        return False
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
@@ -700,6 +761,18 @@ def _tensors(value: Any) -> Iterator[Tensor]:
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from _tensors(part)
+
+
+def _slots(value: Any) -> Iterator[Tensor | None]:
+    """The tensors of a result in order, with the gaps a tuple has."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            if part is None:
+                yield None
+            else:
+                yield from _slots(part)
 
 
 def _replace(value: Any, refs: dict[int, int]) -> Any:

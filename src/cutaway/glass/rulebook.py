@@ -3,10 +3,10 @@
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cutaway.glass.expr import Expr, at, index, operands, renumber, sub
+from cutaway.glass.expr import Expr, add, at, index, mul, operands, renumber, sub
 from cutaway.glass.rules import Call, Operand, Output, Rule, rules_for
 from cutaway.glass.values import OpCall, Ref, Value
-from cutaway.glass.views import Layout, remap
+from cutaway.glass.views import Layout, remap, solvable
 
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
@@ -59,8 +59,12 @@ def _call_rules(trace: "Trace", call: OpCall) -> list[Found]:
         return argument
 
     bound = {name: operand(argument) for name, argument in call.arguments.items()}
-    results = [trace.values[output] for output in call.outputs]
-    outputs = [Output(result.shape, result.dtype) for result in results]
+    outputs = []
+    for place in call.outputs:
+        if place is None:
+            outputs.append(Output((), "float64"))
+        else:
+            outputs.append(Output(trace.values[place].shape, trace.values[place].dtype))
     try:
         rules = rules_for(Call(call.op, bound, outputs))
     except LookupError:  # an operand the rule must read was not kept
@@ -73,10 +77,17 @@ def _call_rules(trace: "Trace", call: OpCall) -> list[Found]:
             continue
         read = operands(rule.expr)
         mapping = {number: place for place, number in enumerate(read)}
-        args = tuple(ids[number] if number >= 0 else call.outputs[-1 - number] for number in read)
+        args = tuple(ids[number] if number >= 0 else _own(call, -1 - number) for number in read)
         expr = renumber(rule.expr, mapping)
         found.append((Rule(rule.name, rule.kind, expr, rule.source), args))
     return found
+
+
+def _own(call: OpCall, place: int) -> int:
+    """Another result of the same call."""
+    value = call.outputs[place]
+    assert value is not None
+    return value
 
 
 def _read(value: Value) -> Any:
@@ -88,7 +99,7 @@ def _overwrite(trace: "Trace", value: Value) -> Found:
     before, written = (trace.values[place] for place in value.args)
     aligned = _aligned(written.layout, value.layout)
     if aligned is None:
-        return OPAQUE, value.args
+        return _scattered(value, before, written)
     test: Expr = None
     inner: dict[int, Expr] = {}
     for axis, (start, step, size, own) in enumerate(aligned):
@@ -114,6 +125,29 @@ def _overwrite(trace: "Trace", value: Value) -> Found:
     if test is None:
         return Rule("overwrite", "join", ("at", 0, new[2])), (written.id,)
     return Rule("overwrite", "join", ("where", test, new, old)), (before.id, written.id)
+
+
+def _scattered(value: Value, before: Value, written: Value) -> Found:
+    """The part lies across the whole's axes: by position in memory."""
+    part = written.layout
+    if not solvable(part):
+        return OPAQUE, value.args
+    rest: Expr = add(
+        *(mul(f"i{axis}", stride) for axis, stride in enumerate(value.layout.strides)),
+        value.layout.offset - part.offset,
+    )
+    inner: list[Expr] = [0] * len(part.shape)
+    test: Expr = ("ge", rest, 0)
+    for axis in sorted(range(len(part.shape)), key=lambda axis: -part.strides[axis]):
+        if part.shape[axis] == 1 or part.strides[axis] == 0:
+            continue
+        inner[axis] = ("idiv", rest, part.strides[axis])
+        rest = ("mod", rest, part.strides[axis])
+        test = ("and", test, ("lt", inner[axis], part.shape[axis]))
+    test = ("and", test, ("eq", rest, 0))
+    where = remap(value.layout, before.layout) or index(len(value.shape))
+    expr = ("where", test, at(1, *inner), at(0, *where))
+    return Rule("overwrite", "join", expr), (before.id, written.id)
 
 
 def _aligned(part: Layout, whole: Layout) -> list[tuple[int, int, int, int | None]] | None:

@@ -82,7 +82,7 @@ class OpCall:
 
     op: str
     arguments: dict[str, Any]  # by the schema's names, tensors as Ref
-    outputs: list[int] = field(default_factory=list)
+    outputs: list[int | None] = field(default_factory=list)  # None: a result left out
 
 
 @dataclass(slots=True, eq=False)

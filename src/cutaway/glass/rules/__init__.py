@@ -9,6 +9,7 @@ from cutaway.glass.rules import (
     reduction,
     rowwise,
     source,
+    update,
 )
 from cutaway.glass.rules.call import Call, Operand, Output, Rule, RuleMaker
 
@@ -23,6 +24,7 @@ TABLE: dict[str, RuleMaker] = {
     **lookup.TABLE,
     **loss.TABLE,
     **convolution.TABLE,
+    **update.TABLE,
 }
 
 OPAQUE = Rule("opaque", "opaque")

@@ -92,9 +92,10 @@ def pairwise(body: str) -> RuleMaker:
         elif body == "huber":
             delta = number(call.get("delta", call.get("beta", 1)))
             far = ("abs", sub(x, y))
-            small = div(mul(0.5, "d", "d"), delta)
-            term = ("let", "d", far, ("where", ("lt", "d", delta), small,
-                                      sub("d", mul(0.5, delta))))
+            small, large = mul(0.5, "d", "d"), mul(delta, sub("d", mul(0.5, delta)))
+            if "beta" in call.arguments or "smooth" in call.op:
+                small, large = div(small, delta), sub("d", mul(0.5, delta))
+            term = ("let", "d", far, ("where", ("lt", "d", delta), small, large))
         else:
             term = ("abs", sub(x, y))
         expr = reduce("sum", ranges, term)
@@ -114,6 +115,22 @@ def mse_backward(call: Call) -> Rule:
     scale = 2 / left.cells if call["reduction"] == MEAN else 2
     expr = mul(number(scale), sub(cell(left, where), cell(call["target"], where)), g)
     return Rule("mse_loss_backward", "pointwise", expr)
+
+
+def huber_backward(call: Call) -> Rule:
+    """g·(x − y) near the target, ±g·δ far from it."""
+    where = call.out.index
+    left: Operand = call["self"]
+    grad: Operand = call["grad_output"]
+    g = cell(grad, where[len(where) - grad.rank :] if grad.rank else ())
+    smooth = "smooth" in call.op
+    delta = number(call["beta"] if smooth else call["delta"])
+    off = sub(cell(left, where), cell(call["target"], where))
+    near = div("d", delta) if smooth else "d"
+    far = ("sign", "d") if smooth else mul(delta, ("sign", "d"))
+    slope = ("let", "d", off, ("where", ("lt", ("abs", "d"), delta), near, far))
+    scale = number(1 / left.cells if call["reduction"] == MEAN else 1)
+    return Rule("huber_loss_backward", "pointwise", mul(scale, g, slope))
 
 
 def bce_with_logits(call: Call) -> Rule:
@@ -142,6 +159,9 @@ TABLE: dict[str, RuleMaker] = {
     "mse_loss_backward": mse_backward,
     "l1_loss": pairwise("l1"),
     "smooth_l1_loss": pairwise("huber"),
+    "huber_loss": pairwise("huber"),
+    "huber_loss_backward": huber_backward,
+    "smooth_l1_loss_backward": huber_backward,
     "binary_cross_entropy": pairwise("bce"),
     "binary_cross_entropy_with_logits": bce_with_logits,
 }

@@ -273,7 +273,70 @@ def batch_norm_backward(call: Call) -> list[Rule | None]:
     ]
 
 
+def group_norm(call: Call) -> list[Rule | None]:
+    """(x − μ)·r·w + b, with mean and spread of each group of channels."""
+    source: Operand = call["input"]
+    groups = call["group"]
+    wide = source.shape[1] // groups
+    where = call.outputs[0].index
+    group: Expr = ("idiv", "i1", wide)
+    stats = ("i0", group)
+    expr: Expr = mul(sub(cell(source, where), at(-2, *stats)), at(-3, *stats))
+    if call.get("weight") is not None:
+        expr = mul(expr, cell(call["weight"], ("i1",)))
+    if call.get("bias") is not None:
+        expr = add(expr, cell(call["bias"], ("i1",)))
+    ranges = [("c", wide), *((f"t{axis}", size) for axis, size in enumerate(source.shape[2:]))]
+    inside = tuple(name for name, _ in ranges[1:])
+    count = number(math.prod(size for _, size in ranges))
+    x = at(source.position, "i0", add(mul("i1", wide), "c"), *inside)
+    off = sub(x, at(-2, "i0", "i1"))
+    spread = div(reduce("sum", ranges, mul(off, off)), count)
+    return [
+        Rule("layer_norm", "rowwise", expr),
+        Rule("mean", "reduction", div(reduce("sum", ranges, x), count)),
+        Rule("rstd", "reduction", ("rsqrt", add(spread, number(call["eps"])))),
+    ]
+
+
+def group_norm_backward(call: Call) -> list[Rule | None]:
+    """As for layer norm, a group of channels at a time."""
+    source: Operand = call["input"]
+    g, average, rstd, weight = call["grad_out"], call["mean"], call["rstd"], call.get("weight")
+    wide = source.shape[1] // call["group"]
+    inner = [(f"t{axis}", size) for axis, size in enumerate(source.shape[2:])]
+    names = tuple(name for name, _ in inner)
+
+    def hat(place: tuple[Expr, ...], group: Expr) -> Expr:
+        stats = (place[0], group)
+        return mul(sub(cell(source, place), cell(average, stats)), cell(rstd, stats))
+
+    def weighted(place: tuple[Expr, ...]) -> Expr:
+        return mul(cell(g, place), cell(weight, (place[1],))) if weight else cell(g, place)
+
+    where = tuple(f"i{axis}" for axis in range(source.rank))
+    group: Expr = ("idiv", "i1", wide)
+    row = ("i0", add(mul(group, wide), "c"), *names)
+    ranges = [("c", wide), *inner]
+    count = number(math.prod(size for _, size in ranges))
+    first = div(reduce("sum", ranges, weighted(row)), count)
+    second = div(reduce("sum", ranges, mul(weighted(row), hat(row, group))), count)
+    body = mul(cell(rstd, ("i0", group)),
+               sub(sub(weighted(where), "p"), mul(hat(where, group), "q")))
+    outer = [("n", source.shape[0]), *inner]
+    place = ("n", "i0", *names)
+    own: Expr = ("idiv", "i0", wide)
+    return [
+        Rule("layer_norm_backward", "rowwise", let("p", first, let("q", second, body))),
+        Rule("norm_weight_backward", "reduction",
+             reduce("sum", outer, mul(cell(g, place), hat(place, own)))),
+        Rule("sum", "reduction", reduce("sum", outer, cell(g, place))),
+    ]
+
+
 TABLE: dict[str, RuleMaker] = {
+    "native_group_norm": group_norm,
+    "native_group_norm_backward": group_norm_backward,
     "_softmax": softmax,
     "softmax": softmax,
     "_safe_softmax": safe_softmax,
