@@ -11,28 +11,28 @@ from cutaway.model.dropout import Dropout, keep_mask
 def drawn(p: float, *shape: int, seed: int = 1) -> Tensor:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return Dropout(p)(torch.ones(shape))
+        dropped: Tensor = Dropout(p)(torch.ones(shape))
+    return dropped
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
 def test_the_right_share_is_dropped_and_the_rest_scaled(p: float) -> None:
-    """Over 10⁶ cells the share is within five standard errors; the mean stays one."""
-    values = drawn(p, 1009, 991)
+    """Over 250,000 cells the share is within five standard errors; the mean stays one."""
+    values = drawn(p, 503, 499)
     kept = values != 0
     share = 1 - kept.double().mean().item()
     assert abs(share - p) < 5 * (p * (1 - p) / values.numel()) ** 0.5
-    torch.testing.assert_close(
-        values[kept].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0
-    )
+    scales = values[kept]
+    assert scales.min() == scales.max() == pytest.approx(1 / (1 - p), rel=1e-4)
     assert abs(values.double().mean().item() - 1) < 0.02
 
 
 def test_cells_that_share_a_draw_are_independent() -> None:
-    """Correlation of each cell with its next three neighbours, over 10⁶ cells."""
-    cells = (drawn(0.5, 1_000_003) != 0).double() - 0.5
+    """Correlation of each cell with its next three neighbours, over 250,000 cells."""
+    cells = (drawn(0.5, 250_007) != 0).double() - 0.5
     for distance in (1, 2, 3, 4):
         correlation = (cells[distance:] * cells[:-distance]).mean().item() * 4
-        assert abs(correlation) < 0.005
+        assert abs(correlation) < 0.01
 
 
 def test_a_seed_decides_and_another_differs() -> None:
