@@ -98,7 +98,7 @@ def _read(frame: FrameType) -> Site:
         return Site(code, line, line, text, (), False, False)
     names, exact, returns = _assigned(statement, node)
     head = _head(statement)
-    segment = ast.get_source_segment(file.text, head) or ""
+    segment = _segment(file.lines, head)
     end = getattr(head, "end_lineno", line) or line
     return Site(code, statement.lineno, end, segment, names, exact, returns)
 
@@ -107,7 +107,7 @@ def _read(frame: FrameType) -> Site:
 class _File:
     """A source file: its nodes by position and its statements by line."""
 
-    text: str
+    lines: list[str]
     nodes: dict[tuple[Any, ...], tuple[ast.AST, ast.stmt]]
     statements: dict[int, ast.stmt]
 
@@ -118,14 +118,23 @@ _files: dict[str, _File] = {}
 def _file(path: str) -> _File:
     known = _files.get(path)
     if known is None:
-        known = _files[path] = _parsed("".join(linecache.getlines(path)))
+        known = _files[path] = _parsed(linecache.getlines(path))
     return known
 
 
-def _parsed(text: str) -> _File:
-    file = _File(text, {}, {})
+def _segment(lines: list[str], node: Any) -> str:
+    """The text of a node; columns count bytes."""
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    rows = [line.encode() for line in lines[first : last + 1]]
+    rows[-1] = rows[-1][: node.end_col_offset]
+    rows[0] = rows[0][node.col_offset :]
+    return b"".join(rows).decode()
+
+
+def _parsed(lines: list[str]) -> _File:
+    file = _File(lines, {}, {})
     try:
-        tree = ast.parse(text)
+        tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
         return file
     pending: list[tuple[ast.AST, ast.stmt | None]] = [(tree, None)]
