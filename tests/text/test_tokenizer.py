@@ -176,6 +176,8 @@ def test_saved_and_loaded_is_the_same(bpe: Tokenizer, tmp_path: Path) -> None:
     assert loaded.languages == bpe.languages
     assert [p.name for p in tmp_path.iterdir()] == ["tokenizer.model"]
     assert loaded.encode(SENTENCES[3]) == bpe.encode(SENTENCES[3])
+    with pytest.raises(TokenizerError, match="cannot write"):
+        bpe.save(tmp_path / "absent" / "tokenizer.model")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -242,6 +244,7 @@ def test_growing_keeps_every_old_id(tokenizers: Tokenizers, kind: Kind) -> None:
     [
         ({"vocabulary": 100}, "vocabulary 100 is too small"),
         ({"sentences": []}, "no text"),
+        ({"sentences": "one text"}, "put it in a list"),
         ({"sentences": ["", " \n"]}, "no text"),
         ({"languages": ["fr", "fr"]}, "each may be named once"),
         ({"languages": ["f r"]}, "'f r'"),

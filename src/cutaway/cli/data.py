@@ -221,12 +221,15 @@ def harvest(
 
     notes: list[str] = []
     rows = collect(language, root, notes=notes)
-    path = out or f"harvest-{language}.tsv"
-    count = write_tsv(path, ((row.source, row.target, row.origin) for row in rows))
     for note in notes:
         typer.echo(note, err=True)
-    if path != "-":
-        typer.echo(f"{path}: {count:,} pairs. Mind the licences of the programs they come from.")
+    if out == "-":
+        for row in rows:
+            typer.echo(f"{row.source}\t{row.target}\t{row.origin}")
+        return
+    path = out or f"harvest-{language}.tsv"
+    count = write_tsv(path, ((row.source, row.target, row.origin) for row in rows))
+    typer.echo(f"{path}: {count:,} pairs. Mind the licences of the programs they come from.")
 
 
 def _options(format: str, encoding: str, columns: str, keys: str, languages: str) -> dict[str, Any]:

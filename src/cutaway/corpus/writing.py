@@ -1,25 +1,18 @@
 """Write pairs to files that the readers read back: aligned text, and TSV."""
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
-from cutaway.corpus.files import STANDARD_INPUT
 from cutaway.errors import DataError
 
 
 def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> int:
-    """Write lines and return their number; the file is complete or absent. "-": standard output.
+    """Write lines and return their number; the file is complete or absent.
 
     A line break inside a line would shift all that follow, so it is refused.
     """
-    if os.fspath(path) == STANDARD_INPUT:  # the same sign serves both ways
-        count = 0
-        for count, line in enumerate(lines, 1):
-            sys.stdout.write(_whole(line, count) + "\n")
-        return count
     place = Path(path)
     fresh = place.with_name(place.name + ".new")
     count = 0
@@ -32,7 +25,8 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> int:
     except OSError as error:
         raise DataError(f"{place}: cannot be written ({error.strerror})") from None
     finally:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink()
     return count
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from random import Random
@@ -221,6 +222,9 @@ class Tokenizer:
             fresh.replace(place)
         except OSError as error:
             raise TokenizerError(f"cannot write {place}: {error.strerror}") from None
+        finally:
+            with suppress(OSError):
+                fresh.unlink()
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Tokenizer":

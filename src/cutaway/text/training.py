@@ -49,6 +49,8 @@ def train_model(
     limit: int,
 ) -> ModelFile:
     """Learn a file of at most `vocabulary` pieces."""
+    if isinstance(sentences, str):
+        raise TokenizerError("one text was given where several are expected; put it in a list")
     controls = [SPECIALS[4], *(tag(language) for language in languages)]
     reserved = len(SPECIALS) + len(languages) + len(BYTES)
     if len(set(controls)) != len(controls):
