@@ -52,9 +52,16 @@ def test_check_reads_standard_input_without_a_probe(corpus: Path) -> None:
     assert "Training here" not in output
 
 
+def test_two_files_are_source_and_target(tmp_path: Path) -> None:
+    for side, name in enumerate(("a.en", "a.fr")):
+        (tmp_path / name).write_text("".join(pair[side] + "\n" for pair in PLAIN))
+    output = said(run("check", tmp_path / "a.en", tmp_path / "a.fr", "--probe", 0))
+    assert "448 pairs read, 448 kept" in output
+
+
 def test_build_makes_a_store_that_training_can_open(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "store"
-    output = said(run("build", "-d", corpus, "--out", out, "--vocabulary", 401, "--separate"))
+    output = said(run("build", corpus, "--out", out, "--vocabulary", 401, "--separate"))
     assert "449 pairs read, 448 kept; removed: duplicate 1" in output
     assert "448 pairs" in output
     source, target = store_tokenizers(out)
@@ -102,6 +109,8 @@ def test_harvest_writes_a_tsv_with_origins(tmp_path: Path) -> None:
         (["check"], "no corpus"),
         (["check", "--source", "a"], "give both files or neither"),
         (["check", "--source", "a", "--target", "b", "-d", "c.tsv"], "one or the other"),
+        (["check", "a.tsv", "-d", "c.tsv"], "name the corpus once"),
+        (["check", "a", "b", "c"], "name the corpus once"),
         (["check", "-d", "absent.tsv"], "no such file"),
         (["check", "-d", "c.tsv", "--columns", "1"], "--columns '1'"),
         (["check", "-d", "c.tsv", "--columns", "a,b"], "two numbers"),

@@ -24,6 +24,10 @@ def _in(panel: str, help: str, *names: str) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel)
 
 
+Corpus = Annotated[
+    list[str] | None,
+    typer.Argument(help="One file with both sides, or a source file and a target file."),
+]
 Source = Annotated[str, _in(Files, "Source sentences, one a line; - is standard input.")]
 Target = Annotated[str, _in(Files, "Their translations, line by line.")]
 Both = Annotated[
@@ -47,6 +51,7 @@ Uncleaned = Annotated[bool, _in(Text, "Keep what the filters would remove.", "--
 
 @data.command()
 def check(
+    corpus: Corpus = None,
     source: Source = "",
     target: Target = "",
     both: Both = "",
@@ -86,6 +91,7 @@ def check(
 
     if tokens < 1 or probe < 0:
         raise InputError(f"--tokens {tokens}, --probe {probe}: expected positive numbers")
+    source, target, both = _named(corpus, source, target, both)
     options = _options(format, encoding, columns, keys, languages)
     notes: list[list[str]] = [[], [], []]
     train = _read(source, target, both, embedded, "train", options, notes[0])
@@ -134,6 +140,7 @@ def check(
 @data.command()
 def build(
     out: Annotated[Path, _in(Files, "Folder to make.")],
+    corpus: Corpus = None,
     source: Source = "",
     target: Target = "",
     both: Both = "",
@@ -156,6 +163,7 @@ def build(
     from cutaway.corpus import Cleaner, build_store, iterate_pairs, open_store
     from cutaway.errors import DataError
 
+    source, target, both = _named(corpus, source, target, both)
     options = _options(format, encoding, columns, keys, languages)
     notes: list[str] = []
     path = _place(source, target, both)
@@ -252,6 +260,17 @@ def _options(format: str, encoding: str, columns: str, keys: str, languages: str
         "keys": two(keys, "keys") if keys else None,
         "languages": two(languages, "languages") if languages else None,
     }
+
+
+def _named(corpus: list[str] | None, source: str, target: str, both: str) -> tuple[str, str, str]:
+    """Files given without an option: one is both sides, two are source and target."""
+    from cutaway.errors import InputError
+
+    if not corpus:
+        return source, target, both
+    if len(corpus) > 2 or source or target or both:
+        raise InputError(f"{len(corpus)} files and options for files: name the corpus once")
+    return ("", "", corpus[0]) if len(corpus) == 1 else (corpus[0], corpus[1], "")
 
 
 def _place(source: str, target: str, both: str) -> str | tuple[str, str] | None:
