@@ -12,6 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+# Small models run many times slower when two threads share two busy cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
