@@ -11,7 +11,12 @@ from cutaway.text import Tokenizer
 from cutaway.train.folder import ModelFolder, write_model_folder
 from cutaway.train.snapshots import write_snapshot
 
-SUBJECTS = {"The cat": "Le chat", "The dog": "Le chien", "The bird": "L'oiseau", "A child": "Un enfant"}
+SUBJECTS = {
+    "The cat": "Le chat",
+    "The dog": "Le chien",
+    "The bird": "L'oiseau",
+    "A child": "Un enfant",
+}
 VERBS = {"is on": "est sur", "sleeps under": "dort sous", "looks at": "regarde", "sees": "voit"}
 OBJECTS = {"the mat": "le tapis", "the house": "la maison", "the tree": "l'arbre"}
 PAIRS = [
@@ -35,11 +40,19 @@ def batch(tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> tuple[torch.Ten
 def build(path: Path, *, updates: int = 160, layers: int = 2, width: int = 24) -> Path:
     """Train the toy and write its folder, with a few snapshots of the way."""
     torch.manual_seed(7)
-    tokenizer = Tokenizer.train([text for pair in PAIRS for text in pair], kind="word", vocabulary=400)
+    texts = [text for pair in PAIRS for text in pair]
+    tokenizer = Tokenizer.train(texts, kind="word", vocabulary=400)
     config = ModelConfig(
-        vocabulary=tokenizer.vocabulary, encoder_layers=layers, decoder_layers=layers, d_model=width,
-        heads=3, d_ff=2 * width, dropout=0.0, norm="pre", max_length=64,
-    )  # fmt: skip
+        vocabulary=tokenizer.vocabulary,
+        encoder_layers=layers,
+        decoder_layers=layers,
+        d_model=width,
+        heads=3,
+        d_ff=2 * width,
+        dropout=0.0,
+        norm="pre",
+        max_length=64,
+    )
     model = Transformer(config)
     optimizer = torch.optim.Adam(model.parameters(), lr=6e-3)
     source, target = batch(tokenizer, PAIRS)

@@ -1,4 +1,4 @@
-"""The page as one file: its scripts and styles joined, a trace carried inside, no request to anyone.
+"""The page as one file: scripts and styles joined, a trace inside, no request to anyone.
 
 The page's own files live in `cutaway/web`; the server and the file show the same ones.
 """

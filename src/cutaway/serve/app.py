@@ -7,20 +7,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from cutaway.decode import Translator
-from cutaway.errors import CutawayError
+from cutaway.errors import CutawayError, TraceError
 from cutaway.glass import Trace
-from cutaway.glass.html import carried_html, document, script, style
+from cutaway.glass.html import document, script, style
+from cutaway.serve.glass_routes import glass_routes
 from cutaway.serve.progress import Progress
-from cutaway.serve.session import Recorded, Session
+from cutaway.serve.session import Session
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
@@ -35,7 +36,6 @@ HEADERS = {
 }
 LOCAL = {"127.0.0.1", "localhost", "[::1]", "testserver"}
 BODY = 64_000  # bytes of a question
-CHUNK = 64 << 20  # bytes of one answer
 
 T = TypeVar("T")
 
@@ -72,28 +72,26 @@ def create_app(
     examples: Sequence[str] = (),
     hosts: Sequence[str] = (),
     progress: Progress | None = None,
+    warm: bool = False,
 ) -> FastAPI:
     """The application for a translator, for recorded traces, or both.
 
     `lessons` lists what `lesson` can tell by id (see docs/page-internals.md); `hosts` are names
-    beside this machine's own under which it may be called.
+    beside this machine's own under which it may be called; `warm` records something small in the
+    background, so that the first reader need not wait.
     """
     app = FastAPI(title="Cutaway", docs_url=None, redoc_url=None, openapi_url=None)
     session = Session(translator, folder)
     for key, trace in (traces or {}).items():
         session.adopt(trace, key)
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
+    if warm:
+        pool.submit(session.warm)
     learning = progress or Progress(folder)
     allowed = LOCAL | set(hosts)
 
     async def in_model_thread(work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(pool, work)
-
-    def recorded(key: str) -> Recorded:
-        try:
-            return session.run(key)
-        except KeyError:
-            raise HTTPException(404, f"no run {key!r}; translate again") from None
 
     @app.middleware("http")
     async def guard(
@@ -104,6 +102,10 @@ def create_app(
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response
+
+    @app.exception_handler(TraceError)
+    async def not_there(_: Request, error: TraceError) -> Response:
+        return _error(404 if str(error).startswith("no ") else 400, str(error))
 
     @app.exception_handler(CutawayError)
     async def told(_: Request, error: CutawayError) -> Response:
@@ -168,47 +170,7 @@ def create_app(
     async def learn() -> dict[str, Any]:
         return await asyncio.to_thread(learning.read)
 
-    @app.get("/api/traces/{key}/header")
-    async def trace_header(key: str) -> Response:
-        return Response(recorded(key).header, media_type="application/json")
-
-    @app.get("/api/traces/{key}/buffers")
-    async def trace_buffers(key: str, ids: Annotated[str, Query(max_length=20_000)]) -> Response:
-        run = recorded(key)
-        try:
-            places = [int(part) for part in ids.split(",")]
-            lengths = [run.buffers[place].bytes for place in places if place >= 0]
-        except (ValueError, IndexError):
-            raise HTTPException(422, f"ids {ids[:40]!r}; expected numbers of buffers") from None
-        if len(lengths) != len(places) or sum(lengths) > CHUNK:
-            raise HTTPException(422, f"{len(places)} buffers at once; ask for fewer")
-        parts = []
-        for place in places:
-            chunk = run.numbers(place)
-            parts += [chunk, b"\0" * (-len(chunk) % 8)]
-        return Response(b"".join(parts), media_type="application/octet-stream")
-
-    @app.get("/api/traces/{key}/buffers/{place}")
-    async def trace_buffer(
-        key: str,
-        place: int,
-        start: Annotated[int, Query(ge=0)] = 0,
-        stop: Annotated[int | None, Query(ge=0)] = None,
-    ) -> Response:
-        run = recorded(key)
-        if not 0 <= place < len(run.buffers):
-            raise HTTPException(404, f"no buffer {place}; this run has {len(run.buffers)}")
-        return Response(run.numbers(place, start, stop), media_type="application/octet-stream")
-
-    @app.get("/api/traces/{key}/page.html")
-    async def trace_page(key: str, at: str = "", lang: str = "en") -> Response:
-        run = recorded(key)
-        text = await asyncio.to_thread(
-            lambda: carried_html([run.carried()], at=at, language=lang, title=session.name)
-        )
-        return HTMLResponse(
-            text, headers={"Content-Disposition": 'attachment; filename="cutaway.html"'}
-        )
+    app.include_router(glass_routes(session))
 
     @app.get("/api/lessons/{name}")
     async def one_lesson(name: str) -> dict[str, Any]:

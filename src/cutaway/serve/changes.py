@@ -3,14 +3,19 @@
 `set:ADDRESS=VALUE`, `silence:ATTENTION:HEAD`, `unmask:ATTENTION`, `order:2,0,1`; joined by `;`.
 """
 
+import math
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from cutaway.decode import Translator
 from cutaway.errors import InputError
+from cutaway.glass import patch
+from cutaway.model import Transformer
 
 MOST = 20  # changes at a time
 _SET = re.compile(r"^(?P<name>[\w.@~:]+)\[(?P<index>[\d,]*)\]=(?P<value>\S+)$")
@@ -19,19 +24,61 @@ _ATTENTION = re.compile(r"^(en|de)coder\.layers\.\d+\.(self|cross)_attention$")
 Change = Callable[[Tensor], Tensor]
 
 
-@contextmanager
-def changed(translator: Translator, text: str) -> Iterator[list[int] | None]:
-    """Within this block the model computes with the changes; yields the order of words, if given.
+@dataclass(frozen=True)
+class Changes:
+    """Changes to the tensors of a run, by address, and to the order of its words."""
 
-    The run is made step by step, as recorded ones are, so that every address exists.
-    """
-    patches, order = read_changes(text)
-    with ExitStack() as stack:
-        if patches:
-            from cutaway.glass import patch
+    patches: dict[str, Change]
+    order: list[int] | None
 
-            stack.enter_context(patch(translator.model, patches))
-        yield order
+    @classmethod
+    def read(cls, text: str) -> "Changes":
+        """What the page's words ask for."""
+        return cls(*read_changes(text))
+
+    def __bool__(self) -> bool:
+        return bool(self.patches) or self.order is not None
+
+    def made(self, model: Transformer) -> AbstractContextManager[object]:
+        """Within this block the model computes with the changes."""
+        return patch(model, self.patches) if self.patches else nullcontext()
+
+    def reordered(self, source: tuple[int, ...]) -> tuple[int, ...]:
+        """The source in the order asked for; <end> stays where it is."""
+        if self.order is None:
+            return source
+        if sorted(self.order) != list(range(len(source) - 1)):
+            raise InputError(f"order is {self.order}; expected each of 0 to {len(source) - 2} once")
+        return tuple(source[place] for place in self.order) + source[-1:]
+
+    @torch.no_grad()
+    def decode(
+        self, translator: Translator, source: tuple[int, ...], draft: list[int], forced: int = 0
+    ) -> list[int]:
+        """The most probable words, one after another, of the changed model.
+
+        A change may touch any row, so every pass computes all of them: the unchanged translation
+        is a guess, the first word that turns out otherwise is corrected, and so on to the end.
+        """
+        end, start = translator.special.end, translator.special.start
+        limit = min(2 * len(source) + 20, translator.model.config.max_length)
+        ids = list(draft)
+        checked = forced
+        while checked < len(ids):
+            target = torch.tensor([[start, *ids[:-1]]])
+            with self.made(translator.model):
+                logits = translator.model(torch.tensor([list(source)]), target)[0]
+            logits[:, list(translator.special.forbidden)] = -math.inf
+            best = logits.argmax(-1).tolist()
+            while checked < len(ids) and best[checked] == ids[checked]:
+                checked += 1
+            if checked < len(ids):
+                ids[checked] = best[checked]
+                ids = ids[: checked + 1] if best[checked] == end else ids
+                checked += 1
+            if ids[-1] != end and checked == len(ids) and len(ids) < limit:
+                ids.append(end)
+        return ids
 
 
 def read_changes(text: str) -> tuple[dict[str, Change], list[int] | None]:
@@ -82,7 +129,7 @@ def _set(index: tuple[int, ...], value: float, part: str) -> Change:
     def change(tensor: Tensor) -> Tensor:
         if len(index) != tensor.dim():
             raise InputError(f"{part!r} gives {len(index)} indices; expected {tensor.dim()}")
-        # In decoding one row is computed at a time; a cell of a row not there yet waits for it.
+        # A draft may be shorter than the run the cell was chosen in; then there is no such cell.
         if any(place >= size for place, size in zip(index, tensor.shape, strict=True)):
             return tensor
         tensor = tensor.clone()

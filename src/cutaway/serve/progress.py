@@ -59,8 +59,14 @@ class Progress:
     def _snapshots(self) -> list[dict[str, Any]]:
         for place in (self.run, self.folder):
             if place is not None and (entries := read_index(place / "snapshots")):
-                return [{"name": str(entry["update"]), "step": entry["update"]} for entry in entries]
+                return [
+                    {"name": str(entry["update"]), "step": entry["update"]} for entry in entries
+                ]
         return []
+
+
+def _named(entry: dict[str, Any]) -> dict[str, Any]:
+    return {"name": str(entry["update"]), "step": entry["update"]}
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from cutaway.model import Transformer
 from cutaway.text import Tokenizer
 
 # Whose rows are the vocabulary; the rules carry the words on to logits and probabilities.
-VOCABULARY: dict[str, tuple[str | None, ...]] = {
+VOCABULARY: dict[str, Sequence[str | None]] = {
     "embedding.weight": ("vocabulary", None),
     "target_embedding.weight": ("vocabulary", None),
     "output.weight": ("vocabulary", None),

@@ -3,6 +3,7 @@
 Everything here runs in the model's one thread; the routes only wait for it.
 """
 
+import contextlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable
@@ -11,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.decode import Translation, Translator
-from cutaway.errors import InputError
+from cutaway.errors import CutawayError, InputError
 from cutaway.glass import Trace
+from cutaway.glass.api import Served
 from cutaway.glass.html import Carried
-from cutaway.glass.store import header, raw
-from cutaway.glass.values import Buffer
 from cutaway.model import Transformer
-from cutaway.serve.changes import changed
+from cutaway.serve.changes import Changes
 from cutaway.serve.recording import Sides, record_step, record_translation
 from cutaway.train.folder import ModelFolder
 from cutaway.train.snapshots import read_index, read_snapshot
@@ -28,24 +28,17 @@ KEPT = 6  # recorded runs held in memory
 
 @dataclass
 class Recorded:
-    """A run as the page fetches it: the header's bytes, and buffers by number."""
+    """A run the page can ask about, and what it was told when the run was made."""
 
     key: str
     kind: str  # "translation", "training" or "trace"
-    trace: Trace
-    header: bytes
-    buffers: list[Buffer]
+    served: Served
     answer: dict[str, Any]
-
-    def numbers(self, place: int, start: int = 0, stop: int | None = None) -> bytes:
-        """A stretch of one buffer, little-endian."""
-        return raw(self.buffers[place].read()[start:stop])
 
     def carried(self) -> Carried:
         """The run made ready for a file of its own."""
-        from cutaway.glass.store import bundle
-
-        return Carried("0", str(self.trace.meta.get("model", "")), self.kind, bundle(self.trace))
+        title = str(self.served.trace.meta.get("model", ""))
+        return Carried("0", title, self.kind, self.served.bundle())
 
 
 class Session:
@@ -57,6 +50,14 @@ class Session:
         self.runs: OrderedDict[str, Recorded] = OrderedDict()
         self.asked: dict[str, str] = {}  # question → key of its run
         self.count = 0
+
+    def warm(self) -> None:
+        """Translate and record something small, so that the first reader need not wait."""
+        if self._own is not None:
+            with contextlib.suppress(CutawayError):
+                self.translate("a")
+            self.runs.clear()
+            self.asked.clear()
 
     @property
     def translator(self) -> Translator:
@@ -140,30 +141,30 @@ class Session:
             options = {"sample": True, "seed": sample, "temperature": temperature}
         elif beam:
             options = {"beam": beam}
-        with changed(translator, change) as order:
-            if order is not None:
-                if sorted(order) != list(range(len(source) - 1)):
-                    raise InputError(
-                        f"order is {order}; expected each of 0 to {len(source) - 2} once"
-                    )
-                source = tuple(source[place] for place in order) + source[-1:]
-                text = translator.tokenizer.decode(source)
-            if target:
-                ids = translator.target_tokenizer.encode(target, end=True)
-                translation = None
-            else:
-                (translation,) = translator.translate(
-                    [text],
-                    prefix=prefix,
-                    tree=not sample,
-                    split=translator.model.config.max_length,
-                    **options,
-                )
-                if not translation.tokens:
-                    reason = "; ".join(notice.message for notice in translation.warnings)
-                    raise InputError(f"nothing to show for {text[:40]!r}: {reason}")
-                ids = [token.id for token in translation.tokens]
-            trace = record_translation(translator.model, source, ids, self._sides(translator))
+        changes = Changes.read(change)
+        translation = None
+        if target:
+            ids = translator.target_tokenizer.encode(target, end=True)
+        else:
+            (translation,) = translator.translate(
+                [text],
+                prefix=prefix,
+                tree=not sample,
+                split=translator.model.config.max_length,
+                **options,
+            )
+            if not translation.tokens:
+                reason = "; ".join(notice.message for notice in translation.warnings)
+                raise InputError(f"nothing to show for {text[:40]!r}: {reason}")
+            ids = [token.id for token in translation.tokens]
+        if changes:
+            source = changes.reordered(source)
+            text = translator.tokenizer.decode(source)
+            if not target:
+                ids, translation = changes.decode(translator, source, ids, len(prefix)), None
+        sides = Sides(translator.tokenizer, translator.target_tokenizer, translator.special)
+        with changes.made(translator.model):
+            trace = record_translation(translator.model, source, ids, sides)
         answer = self._answer(translator, text, source, ids, prefix, translation)
         answer["options"] = {"beam": beam or translator.defaults.beam, **options}
         trace.meta["translation"] = answer
@@ -181,9 +182,8 @@ class Session:
             raise InputError(
                 f"the target has {len(target_ids)} tokens; the page shows at most {LONGEST}"
             )
-        trace, facts = record_step(
-            translator.model, source_ids, target_ids, self._sides(translator), rate=rate
-        )
+        sides = Sides(translator.tokenizer, translator.target_tokenizer, translator.special)
+        trace, facts = record_step(translator.model, source_ids, target_ids, sides, rate=rate)
         answer = {"source": source, "target": target, **facts}
         trace.meta["training"] = answer
         return self._keep(self._key(), "training", trace, answer)
@@ -243,9 +243,6 @@ class Session:
         if wrong:
             raise InputError(f"prefix holds the id {wrong[0]}; expected ids 0 to {size - 1}")
 
-    def _sides(self, translator: Translator) -> Sides:
-        return Sides(translator.tokenizer, translator.target_tokenizer, translator.special)
-
     def _answer(
         self,
         translator: Translator,
@@ -290,9 +287,8 @@ class Session:
         return f"run-{self.count}"
 
     def _keep(self, key: str, kind: str, trace: Trace, answer: dict[str, Any]) -> Recorded:
-        data, buffers = header(trace)
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
-        run = self.runs[key] = Recorded(key, kind, trace, text, buffers, answer)
+        run = self.runs[key] = Recorded(key, kind, Served(trace), answer)
+        run.served.structure()  # built here, in the model's thread, so that the page need not wait
         while len(self.runs) > KEPT:
             old, _ = self.runs.popitem(last=False)
             self.asked = {question: kept for question, kept in self.asked.items() if kept != old}

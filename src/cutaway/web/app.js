@@ -9,7 +9,7 @@ import { HeatElement } from "./heat.js";
 import { InspectorElement } from "./inspector.js";
 import { LearnElement } from "./learn.js";
 import { LessonsElement } from "./lessons.js";
-import { LookElement } from "./look.js";
+import { headOf, LookElement, moveHead } from "./look.js";
 import { MapElement } from "./map.js";
 import { PicturesElement } from "./pictures.js";
 import { openSaveMenu } from "./save.js";
@@ -50,7 +50,7 @@ export class App {
   start() {
     for (const code of ["en", "zh"]) addLanguage(code, block(`locale-${code}`));
     addLanguage("xx", {});
-    startState(navigator.language?.startsWith("zh") ? "zh" : "en");
+    startState(navigator.language?.startsWith("zh") ? "zh" : "en", this.info.start ?? {});
     onMove((place, before) => void this.render(place, before));
     byId("sentence").addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
@@ -162,18 +162,19 @@ export class App {
   /** @param {Record<string, string>} place @param {App["session"]} session @param {{id: number, index: number[] | null} | null} focus @param {Record<string, string>} before */
   async draw(place, session, focus, before) {
     const looks = ["look", "walk", "training"].includes(place.view);
-    const derived = session && focus ? session.structure.placeOf(session.trace.path(focus.id)) : "";
+    const derived = session && focus ? session.structure.placeOf(session.trace.path(focus.id), session.trace.values[focus.id].address) : "";
     const at = place.place || derived;
     const layer = layerOf(at) ?? Number(place.layer || 0);
     const step = place.step === "" ? null : Number(place.step);
     /** @type {Record<string, number>} */
     const until = step === null || place.view === "training" || !session?.translation ? {} : { target: step + 1 };
     const phase = place.view === "training" ? place.phase || "backward" : "forward";
-    const general = [session?.key, place.lang, place.theme, step, place.head, place.batch].join("|");
+    const head = session ? headOf(session.structure, focus) : 0;
+    const general = [session?.key, place.lang, place.theme, step, head, place.batch].join("|");
     if (session && this.changed("map", [general, at, layer, phase].join("|"))) {
-      this.map.show(session.structure, { place: at, layer, until, head: Number(place.head || 0), phase, open: (path) => this.openPlace(path) });
+      this.map.show(session.structure, { place: at, layer, until, head, phase, open: (path) => this.openPlace(path) });
     }
-    this.drawBar(place, session, layer, step);
+    this.drawBar(place, session, layer, step, head);
     if (session && focus?.index) void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
     else this.inspector.empty(session ? t("inspector.empty") : t("inspector.start"));
     const options = { place: at, until, focus, changed: changedAddresses(place), phases: place.view === "training" ? (phase === "backward" ? ["backward"] : phase === "update" ? ["update"] : ["forward", "loss"]) : ["forward", "loss"] };
@@ -213,14 +214,15 @@ export class App {
     }
   }
 
-  /** @param {Record<string, string>} place @param {App["session"]} session @param {number} layer @param {number | null} step */
-  drawBar(place, session, layer, step) {
+  /** @param {Record<string, string>} place @param {App["session"]} session @param {number} layer @param {number | null} step @param {number} head */
+  drawBar(place, session, layer, step, head) {
     const structure = session?.structure;
     const layers = structure ? Math.max(structure.encoderLayers.length, structure.decoderLayers.length) : 0;
     const heads = session ? Math.max(1, ...session.trace.values.filter((value) => value.name === "weights" && value.shape.length === 4).map((value) => value.shape[1])) : 1;
     this.bar.show({
       pieces: session?.translation && place.view !== "training" ? session.translation.pieces : [], step: step ?? (place.view === "translate" ? 0 : null),
-      layers, layer, heads, head: Number(place.head || 0), snapshots: this.info.snapshots ?? [], snapshot: place.snapshot ?? "",
+      layers, layer, heads, head, snapshots: this.info.snapshots ?? [], snapshot: place.snapshot ?? "",
+      setHead: (n) => go({ head: String(n), at: session ? moveHead(session.structure, place.at, n) : "" }),
       setLayer: (n) => {
         const swap = (/** @type {string} */ path) => path.replace(/^((?:en|de)coder\.layers\.)\d+/, `$1${n}`);
         const moved = session && place.at && session.trace.find(swap(place.at)) ? swap(place.at) : place.at;

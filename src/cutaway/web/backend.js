@@ -37,7 +37,7 @@ class Wire {
 
   /** @param {number} id @param {number} from @param {number} to @returns {Promise<ArrayBuffer>} */
   async load(id, from, to) {
-    if (from > 0 || to < this.buffers[id].length) return (await ask(`${this.base}/buffers/${id}?start=${from}&stop=${to}`)).arrayBuffer();
+    if (from > 0 || to < this.buffers[id].length) return (await ask(`${this.base}/buffer/${id}?start=${from}&stop=${to}`)).arrayBuffer();
     return new Promise((resolve, reject) => {
       this.queue.push({ id, resolve, reject });
       if (this.queue.length === 1) queueMicrotask(() => void this.flush());
@@ -76,8 +76,8 @@ export class Served {
   trace(key) {
     let found = this.traces.get(key);
     if (!found) {
-      const base = `api/traces/${encodeURIComponent(key)}`;
-      found = ask(`${base}/header`).then((response) => response.json()).then((header) => {
+      const base = `glass/${encodeURIComponent(key)}`;
+      found = ask(base).then((response) => response.json()).then((header) => {
         const wire = new Wire(base, header.buffers);
         return new Trace(header, { load: (id, from, to) => wire.load(id, from, to) });
       });

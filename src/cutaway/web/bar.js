@@ -4,14 +4,14 @@ import { range, shown } from "./heat.js";
 import { whole } from "./numbers.js";
 import { go } from "./state.js";
 
-/** @typedef {{pieces: string[], step: number | null, layers: number, layer: number, heads: number, head: number, snapshots: {name: string, step: number}[], snapshot: string, setLayer: (layer: number) => void}} BarOptions */
+/** @typedef {{pieces: string[], step: number | null, layers: number, layer: number, heads: number, head: number, snapshots: {name: string, step: number}[], snapshot: string, setLayer: (layer: number) => void, setHead: (head: number) => void}} BarOptions */
 
 export class BarElement extends HTMLElement {
   /** @param {BarOptions} options */
   show(options) {
     fill(this, options.pieces.length ? this.steps(options) : null,
       options.layers > 1 ? this.numbers("layer", options.layers, options.layer, (n) => options.setLayer(n)) : null,
-      options.heads > 1 ? this.numbers("head", options.heads, options.head, (n) => go({ head: String(n) })) : null,
+      options.heads > 1 ? this.numbers("head", options.heads, options.head, (n) => options.setHead(n)) : null,
       options.snapshots.length > 1 ? this.snapshots(options) : null);
   }
 

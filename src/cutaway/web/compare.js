@@ -1,5 +1,5 @@
 /** `<cut-compare>`: the same place of two runs side by side, and their difference. */
-import { changeList } from "./change.js";
+import { addChange, changeList } from "./change.js";
 import { chancesAt, logitsOf } from "./chances.js";
 import { css } from "./colour.js";
 import { data, fill, h, isDark, locale, t } from "./dom.js";
@@ -53,7 +53,16 @@ export class CompareElement extends HTMLElement {
       go({ other: other.value.trim() === place.text ? "" : other.value.trim(), othersnapshot: snapshot ? snapshot.value : "" });
     } }, h("label", {}, h("span", {}, t("compare.with")), h("input", { name: "other", value: place.other ?? "", placeholder: place.text })),
       snapshots.length > 1 ? h("label", {}, h("span", {}, t("bar.snapshot")), h("select", { name: "snapshot" }, h("option", { value: "" }, t("compare.latest")), snapshots.map((/** @type {any} */ item) => h("option", { value: item.name, selected: item.name === place.othersnapshot }, String(item.step))))) : null,
-      h("button", { type: "submit" }, t("compare.go")));
+      h("button", { type: "submit" }, t("compare.go")), this.orders(app));
+  }
+
+  /** The same words in another order. @param {any} app */
+  orders(app) {
+    const count = (app.session?.translation?.source.length ?? 1) - 1;
+    if (count < 2 || where().change) return null;
+    const reversed = range(count).reverse();
+    const shuffled = range(count).map((k) => ({ k, key: Math.random() })).sort((a, b) => a.key - b.key).map(({ k }) => k);
+    return [["reverse", reversed], ["shuffle", shuffled]].map(([name, order]) => h("button", { type: "button", "data-order": name, onclick: () => addChange({ kind: "order", address: "", value: /** @type {number[]} */ (order).join(",") }) }, t(`change.${name}`)));
   }
 
   /** @param {Session} left @param {Session} right */

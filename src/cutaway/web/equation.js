@@ -25,22 +25,29 @@ function handsOn(trace, id) {
 
 /** The value a reader meets for an operand: through unnamed views and copies. @param {import("./trace.js").Trace} trace @param {number} id */
 function met(trace, id) {
-  while (trace.values[id].name === undefined && handsOn(trace, id)) id = trace.values[id].args[0];
+  while (trace.values[id].name === undefined && (handsOn(trace, id) || isNot(trace, id))) id = trace.values[id].args[0];
   return id;
 }
 
-/** The name given to what an operation computed, if it was given to a view of it. @param {import("./trace.js").Trace} trace @param {number} id */
+/** A mask turned round on its way: the reader meets the mask. @param {import("./trace.js").Trace} trace @param {number} id */
+function isNot(trace, id) {
+  return /bitwise_not|logical_not/.test(trace.values[id].op) && trace.values[id].dtype === "bool";
+}
+
+/** The name given to what an operation computed, if it was given to a view of it: the last such name of the same place. @param {import("./trace.js").Trace} trace @param {number} id */
 function namedResult(trace, id) {
-  if (trace.values[id].name !== undefined && trace.values[id].name !== "output") return id;
+  const own = trace.path(id);
   let best = id;
+  const better = (/** @type {number} */ other) => trace.values[other].name !== undefined && (trace.values[best].name === undefined || trace.values[best].name === "output");
+  const near = (/** @type {string} */ path) => path === own || path.startsWith(`${own}.`) || own.startsWith(`${path}.`);
   const visit = (/** @type {number} */ from, /** @type {number} */ depth) => {
-    for (const user of trace.users(from)) {
-      if (depth > 4 || !handsOn(trace, user) || trace.values[user].module !== trace.values[id].module && !trace.path(id).startsWith(trace.path(user))) continue;
-      if (trace.values[user].name !== undefined && trace.values[best].name === undefined) best = user;
-      else visit(user, depth + 1);
+    for (const user of trace.readersOf(from)) {
+      if (depth > 6 || trace.rule(user).kind !== "view" || trace.values[user].phase !== trace.values[id].phase || !near(trace.path(user))) continue;
+      if (better(user) && (trace.values[user].name !== "output" || trace.values[best].name === undefined)) best = user;
+      if (trace.values[best].name === undefined || trace.values[best].name === "output") visit(user, depth + 1);
     }
   };
-  visit(id, 0);
+  if (trace.values[id].name === undefined) visit(id, 0);
   return best;
 }
 
@@ -60,8 +67,9 @@ const SYMBOLS = [
   [/relu/, "ReLU"], [/gelu/, "GELU"], [/silu/, "SiLU"], [/tanh/, "tanh"], [/sigmoid/, "σ"], [/\.cat\b/, "join"], [/dropout|bernoulli/, "dropout"], [/\.sum\b/, "Σ"], [/\.mean\b/, "mean"], [/nll_loss/, "−log P"], [/bitwise_not|logical_not/, "not"],
 ];
 
-/** @param {string} op */
-export function symbolOf(op) {
+/** @param {string} op @param {string} [rule] */
+export function symbolOf(op, rule = "") {
+  if (rule === "mean" || rule === "rstd") return rule;
   return SYMBOLS.find(([pattern]) => pattern.test(op))?.[1] ?? op.replace(/^aten\./, "").replace(/\.\w+$/, "");
 }
 
@@ -77,23 +85,39 @@ export function stepsOf(structure, place, phases) {
   const { trace } = structure;
   /** @type {Step[]} */
   const steps = [];
+  const results = new Set();
+  const done = new Set();
+  const ids = structure.inside(place, phases);
+  const mine = new Set(ids);
   let last = -1;
-  for (const made of structure.inside(place, phases)) {
+  const view = (/** @type {number} */ made) => {
     const value = trace.values[made];
-    if (value.op === "source" || trace.rule(made).kind === "source") continue;
-    if (trace.rule(made).kind === "view") continue;
-    if (COPIES.test(value.op) && namedResult(trace, made) === made && value.name === undefined) continue;
-    if (!value.dtype.includes("float") && value.dtype !== "bool" && value.name === undefined) continue;
+    const from = met(trace, value.args[0]);
+    const apart = value.name !== undefined && value.name !== "output" && value.name !== "grad" && value.dtype.includes("float") && !results.has(made) && from !== made && trace.values[from].shape.join() !== value.shape.join();
+    if (!apart) return;
+    steps.push({ id: made, made, parts: [{ id: from, transposed: false }], symbol: value.op.includes("slice") ? "rows of" : "rearrange", constant: null, chained: from === last, phase: value.phase });
+    last = made;
+  };
+  const add = (/** @type {number} */ made) => {
+    if (done.has(made)) return;
+    done.add(made);
+    const value = trace.values[made];
+    if (trace.rule(made).kind === "source") return;
+    if (trace.rule(made).kind === "view") return view(made);
+    for (const arg of value.args) if (arg > made && mine.has(arg)) add(arg); // several results of one operation, one made of the others
+    if (COPIES.test(value.op) && namedResult(trace, made) === made && value.name === undefined) return;
+    if (!value.dtype.includes("float") && value.name === undefined) return;
     const id = namedResult(trace, made);
-    let args = [...value.args];
-    if (/addmm|addmv/.test(value.op)) args = [args[1], args[2], args[0]];
-    else if (/baddbmm/.test(value.op)) args = [args[1], args[2], args[0]];
+    results.add(id);
+    const args = [...value.args];
+    if (/masked_fill|where/.test(value.op)) args.sort((a, b) => Number(trace.values[a].dtype === "bool") - Number(trace.values[b].dtype === "bool"));
     const parts = args.map((arg) => ({ id: met(trace, arg), transposed: isTransposed(trace, arg, met(trace, arg)) }))
       .filter((part, n, all) => trace.values[part.id].shape.length > 0 && all.findIndex((other) => other.id === part.id && other.transposed === part.transposed) === n);
     const chained = parts.length > 0 && parts[0].id === last && !parts[0].transposed;
-    steps.push({ id, made, parts, symbol: symbolOf(value.op), constant: constantOf(trace.rule(made).expr), chained, phase: value.phase });
+    steps.push({ id, made, parts, symbol: symbolOf(value.op, trace.rule(made).name), constant: constantOf(trace.rule(made).expr), chained, phase: value.phase });
     last = id;
-  }
+  };
+  ids.forEach(add);
   return steps;
 }
 
@@ -191,7 +215,7 @@ export class EquationElement extends HTMLElement {
     const { trace } = /** @type {Structure} */ (this.structure);
     const options = /** @type {EquationOptions} */ (this.options);
     const value = trace.values[id];
-    const name = value.name ?? lastName(value.address);
+    const name = titleOf(trace, id);
     const title = data("button", { type: "button", class: "tile-name", title: value.address, onclick: () => options.open(value.address) }, name, transposed ? h("sup", {}, "T") : null);
     if (!trace.kept(id)) {
       fill(holder, title, h("small", { class: "hint" }, t("value.dropped")));
@@ -292,6 +316,14 @@ function copiesBehind(trace, cell) {
     cell = next;
   }
   return out;
+}
+
+/** What a matrix is called on its tile: a weight with the name of its layer. @param {import("./trace.js").Trace} trace @param {number} id */
+function titleOf(trace, id) {
+  const { address, name } = trace.values[id];
+  const last = lastName(address);
+  if (name === "weight" || name === "bias" || /^(weight|bias)\./.test(last)) return `${address.slice(0, -last.length - 1).split(".").pop()}.${last}`;
+  return last;
 }
 
 /** √32 rather than 5.657 where that is what it is. @param {number} x */

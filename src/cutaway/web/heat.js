@@ -5,7 +5,7 @@ import { short } from "./numbers.js";
 
 /** @typedef {import("./sheet.js").Sheet} Sheet */
 /**
- * @typedef {{sheet: Sheet, title?: string | Node, small?: boolean, width?: number, height?: number, words?: boolean, legend?: boolean,
+ * @typedef {{sheet: Sheet, title?: string | Node, small?: boolean, cell?: number, width?: number, height?: number, words?: boolean, legend?: boolean,
  *   focus?: {row: number, col: number} | null, lit?: {row: number, col: number}[], changed?: boolean,
  *   pick?: (index: number[]) => void, hover?: (index: number[] | null) => void, label?: string}} HeatOptions
  */
@@ -86,8 +86,8 @@ export class HeatElement extends HTMLElement {
     const rowWords = words && sheet.worded("row") && sheet.rows <= MOST_WORDS;
     const colWords = words && sheet.worded("col") && sheet.cols <= MOST_WORDS;
     const most = { width: options.width ?? (small ? 44 : 148), height: options.height ?? (small ? 28 : 120) };
-    const width = colWords ? sheet.cols * WORD_CELL : fitted(sheet.cols, most.width, small ? 8 : WORD_CELL);
-    const height = rowWords ? sheet.rows * WORD_CELL : fitted(sheet.rows, most.height, small ? 8 : WORD_CELL);
+    const width = colWords ? sheet.cols * WORD_CELL : fitted(sheet.cols, most.width, options.cell ?? (small ? 8 : WORD_CELL));
+    const height = rowWords ? sheet.rows * WORD_CELL : fitted(sheet.rows, most.height, options.cell ?? (small ? 8 : WORD_CELL));
     this.size = { width, height };
     this.className = small ? "heat small" : "heat";
     const canvas = h("canvas", { "aria-hidden": "true" });

@@ -2,7 +2,7 @@
 import { noteScale, writeNote } from "./arithmetic.js";
 import { announce, currentLanguage, data, fill, h, inLanguage, locale, t } from "./dom.js";
 import { shown } from "./heat.js";
-import { agrees, difference, full, inline, whole } from "./numbers.js";
+import { agrees, difference, full, inline, precise, whole } from "./numbers.js";
 import { Sheet } from "./sheet.js";
 import { go, where } from "./state.js";
 
@@ -80,7 +80,7 @@ export class InspectorElement extends HTMLElement {
       if ((axis === "batch" || axis === null || axis === undefined) && value.shape[d] === 1) return null;
       const title = d === sheet.rowAxis ? sheet.axisTitle("row") : d === sheet.colAxis ? sheet.axisTitle("col") : axisName(axis);
       const word = trace.words(cell.id, d)?.[i];
-      return h("div", {}, h("dt", {}, title || t("axis.place", { n: d })), data("dd", {}, word === undefined ? String(i) : [h("q", {}, shown(word)), h("small", {}, ` ${i}`)]));
+      return h("div", {}, h("dt", {}, title || t(d === value.shape.length - 1 ? "axis.width" : "axis.place", { n: d })), data("dd", {}, axis === "head" ? [String(i + 1), h("small", {}, ` [${i}]`)] : word === undefined ? String(i) : [h("q", {}, shown(word)), h("small", {}, ` ${i}`)]));
     });
     const parts = splitAddress(trace.address(cell));
     return h("header", {},
@@ -120,7 +120,10 @@ export class InspectorElement extends HTMLElement {
     }
     const condition = written.note.kind === "chosen" ? written.note.aside?.[0] : null;
     block.append(h("p", { class: "line" }, data("span", { class: "is" }, `${inline(why.value)} = `), writeNote(written.note, context)));
-    if (condition && condition.kind === "cell") block.append(h("p", { class: "because" }, t(condition.value ? "cell.because" : "cell.unless"), " ", writeNote(condition, context)));
+    if (condition && condition.kind === "cell") {
+      const mask = context.address(/** @type {number} */ (condition.arg), /** @type {number[]} */ (condition.index)).address;
+      block.append(h("p", { class: "because" }, t("cell.because"), " ", data("span", {}, `${lastName(mask).replace(/\[.*/, "")} = `), writeNote(condition, context)));
+    }
     const operands = [...context.operands];
     block.append(h("h3", {}, t("operands"), " ", h("small", {}, whole(operands.length, locale()))),
       h("ul", { class: "operands" }, operands.slice(0, OPERANDS).map(([address, operand]) => h("li", { class: operand.aside ? "aside" : "" },
@@ -137,7 +140,7 @@ export class InspectorElement extends HTMLElement {
     const good = agrees(why.value, why.recomputed, dtype, scale);
     const apart = why.value === why.recomputed || (Number.isNaN(why.value) && Number.isNaN(why.recomputed)) ? 0 : why.recomputed - why.value;
     return h("p", { class: good ? "verdict good" : "verdict bad", "data-good": String(good), "data-difference": String(apart) },
-      h("span", {}, t("verdict.recomputed")), " ", data("b", { id: "recomputed" }, full(why.recomputed, dtype === "float32" ? "float64" : dtype)), " ", good ? "✓" : "✗", h("br"),
+      h("span", {}, t("verdict.recomputed")), " ", data("b", { id: "recomputed" }, precise(why.recomputed)), " ", good ? "✓" : "✗", h("br"),
       h("span", {}, t("verdict.difference")), " ", data("b", {}, difference(apart)));
   }
 
@@ -158,7 +161,7 @@ export class InspectorElement extends HTMLElement {
     const texts = trace.header.words?.[rule.name];
     const names = trace.values[made.id].args.map((id) => trace.values[trace.named(id)].name ?? lastName(trace.values[trace.named(id)].address));
     const own = trace.values[made.id].name ?? lastName(trace.values[made.id].address);
-    const text = (inLanguage(texts) || t(`source.${rule.source ?? "input"}`)).replace(/\{(\w+)\}/g, (all, key) => (key === "out" ? own : names[Number(key)] ?? all));
+    const text = (inLanguage(texts) || t(`source.${rule.source ?? "input"}`)).replace(/\{(\w+)\}/g, (all, key) => (key === "out" ? own : key === "n" ? String(termsOf(rule.expr)) : names[Number(key)] ?? all));
     const about = trace.values[made.id].name ? `about.${trace.values[made.id].name}` : "";
     return h("div", { class: "words" }, h("p", { lang: currentLanguage() }, translateSafe(text)), about && t(about) !== about ? h("p", {}, t(about)) : null);
   }
@@ -190,6 +193,17 @@ function translateSafe(text) {
   return currentLanguage() === "xx" ? `⟦${text}⟧` : text;
 }
 
+/** How many places the first reduction of a rule runs over. @param {any} expr @returns {number} */
+function termsOf(expr) {
+  if (!Array.isArray(expr)) return 0;
+  if (Array.isArray(expr[1]) && Array.isArray(expr[1][0]) && typeof expr[1][0][1] === "number" && expr[0] !== "at") return expr[1].reduce((/** @type {number} */ n, /** @type {any} */ range) => n * range[1], 1);
+  for (const part of expr) {
+    const found = termsOf(part);
+    if (found) return found;
+  }
+  return 0;
+}
+
 /** @param {string | null | undefined} axis */
 function axisName(axis) {
   return axis ? (t(`axis.${axis}`) === `axis.${axis}` ? axis : t(`axis.${axis}`)) : "";
@@ -199,7 +213,7 @@ function axisName(axis) {
 export function splitAddress(address) {
   const found = /^(.*?)(\[[^\]]*\])?$/.exec(address);
   const name = found?.[1] ?? address;
-  const cut = /\.(grad|after|exp_avg|exp_avg_sq|step)\b.*$/.exec(name)?.index ?? name.length;
+  const cut = /\.(grad|after|exp_avg|exp_avg_sq|step|backward|update)\b.*$/.exec(name)?.index ?? name.length;
   const dot = name.slice(0, cut).lastIndexOf(".");
   return { path: name.slice(0, dot + 1), name: name.slice(dot + 1), index: found?.[2] ?? "" };
 }
@@ -225,7 +239,8 @@ const MATH = new Set("math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msup 
 export function mathOf(formula, out, names) {
   if (!formula) return null;
   const filled = formula.replace(/\{(out|\d+)\}/g, (_, key) => escapeXml(key === "out" ? out : names[Number(key)] ?? "·"));
-  const text = new DOMParser().parseFromString(`<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">${filled}</math>`, "application/xml");
+  const inner = filled.replace(/^<math[^>]*>|<\/math>$/g, "");
+  const text = new DOMParser().parseFromString(`<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">${inner}</math>`, "application/xml");
   const clean = (/** @type {Node} */ node) => {
     if (node.nodeType === Node.TEXT_NODE) return document.createTextNode(node.textContent ?? "");
     if (!(node instanceof Element) || !MATH.has(node.localName)) return document.createTextNode("");

@@ -21,7 +21,7 @@ export class LookElement extends HTMLElement {
   /** @param {Structure} structure @param {LookOptions} options */
   async show(structure, options) {
     const { focus } = options;
-    const head = Number(where().head || 0);
+    const head = headOf(structure, focus);
     this.structure = structure;
     this.options = options;
     const equation = /** @type {EquationElement} */ (document.createElement("cut-equation"));
@@ -36,6 +36,7 @@ export class LookElement extends HTMLElement {
       setHead: (n) => go({ head: String(n), at: moveHead(structure, where().at, n) }),
     });
     await this.focus(focus);
+    this.reveal();
   }
 
   /** Another cell or matrix of the same place. @param {{id: number, index: number[] | null} | null} focus */
@@ -49,6 +50,16 @@ export class LookElement extends HTMLElement {
     equation.light(cell);
     if (focus) await this.table(structure, focus);
     else fill(this.matrix, h("p", { class: "hint" }, t("matrix.hint")));
+  }
+
+  /** Bring the matrix in focus into the free part of the stage, above the table. */
+  reveal() {
+    const tile = this.querySelector("cut-equation .tile.here.result") ?? this.querySelector("cut-equation .tile.here");
+    const stage = document.getElementById("stage");
+    if (!tile || !stage || getComputedStyle(stage).overflowY !== "auto") return;
+    const [box, frame] = [tile.getBoundingClientRect(), stage.getBoundingClientRect()];
+    const floor = Math.min(frame.bottom, this.matrix.getBoundingClientRect().top);
+    if (box.top < frame.top || box.bottom > floor) stage.scrollTop += box.top - frame.top - Math.max(8, (floor - frame.top - box.height) / 2);
   }
 
   /** @param {Structure} structure @param {string} place */
@@ -66,7 +77,7 @@ export class LookElement extends HTMLElement {
       return;
     }
     const options = /** @type {LookOptions} */ (this.options);
-    const lead = { head: Number(where().head || 0), batch: Number(where().batch || 0) };
+    const lead = { head: headOf(structure, { id, index }), batch: Number(where().batch || 0) };
     let sheet = new Sheet(trace, id, { until: options.until, lead, fixed: index ?? undefined });
     if (index && !sheet.place(index)) sheet = new Sheet(trace, id, { fixed: index });
     const place = index ? sheet.place(index) : { row: 0, col: 0 };
@@ -135,8 +146,14 @@ export async function checkAll(trace, id) {
   return { cells: total, worst };
 }
 
+/** The head in view: that of the cell in focus, else the one scrubbed to. @param {Structure} structure @param {{id: number, index: number[] | null} | null} focus */
+export function headOf({ trace }, focus) {
+  const axis = focus?.index ? trace.values[focus.id].axes?.indexOf("head") ?? -1 : -1;
+  return focus?.index && axis >= 0 ? focus.index[axis] : Number(where().head || 0);
+}
+
 /** The same cell in another head. @param {Structure} structure @param {string} at @param {number} head */
-function moveHead({ trace }, at, head) {
+export function moveHead({ trace }, at, head) {
   const found = at ? trace.find(at) : null;
   if (!found?.index) return at;
   const axis = trace.values[found.id].axes?.indexOf("head") ?? -1;

@@ -19,7 +19,7 @@ export function short(x, digits = 3) {
   if (x === 0) return "0";
   const size = Math.abs(x);
   const sign = x < 0 ? MINUS : "+";
-  if (size >= 1e5 || size < 1e-4) return sign + proper(size.toExponential(Math.max(0, digits - 2)));
+  if (size >= 1e5 || size < 1e-3) return sign + proper(size.toExponential(Math.max(0, digits - 2)));
   if (size >= 10 ** (digits - 1)) return sign + Math.round(size);
   const text = size.toPrecision(digits);
   return sign + (text.includes("e") ? String(Number(text)) : text);
@@ -51,10 +51,15 @@ export function full(x, dtype = "float64") {
   return proper(text);
 }
 
+/** Ten significant digits: enough to see where a recomputation differs. @param {number} x */
+export function precise(x) {
+  return Number.isFinite(x) ? proper(String(Number(x.toPrecision(10)))) : special(x).replace("+", "");
+}
+
 /** A probability as a percentage. @param {number} p @param {string} language */
 export function percent(p, language) {
-  const digits = p >= 0.1 ? 0 : p >= 0.001 ? 1 : 3;
-  return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits, minimumFractionDigits: p > 0.995 && p < 1 ? 1 : 0 }).format(p);
+  const digits = p > 0.99 && p < 1 ? 2 : p >= 0.1 ? 0 : p >= 0.001 ? 1 : 3;
+  return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits }).format(Math.min(p, p < 1 ? 0.9999 : 1));
 }
 
 /** A whole number with separators. @param {number} n @param {string} language */

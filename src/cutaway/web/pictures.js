@@ -33,7 +33,7 @@ export class PicturesElement extends HTMLElement {
     return all.map(({ kind, ids }) => h("section", { class: "head-grid" }, h("h2", {}, t(`picture.${kind}`)), ids.map((/** @type {number} */ id, /** @type {number} */ layer) => h("div", { class: "head-row" }, h("span", { class: "label" }, t("map.layer", { n: layer + 1 })), range(trace.values[id].shape[1]).map((head) => {
       const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
       const button = h("button", { type: "button", class: "head", "aria-label": `${t("map.layer", { n: layer + 1 })} ${t("head.n", { n: head + 1 })}`, onclick: () => go({ view: "look", head: String(head), at: trace.address({ id, index: [0, head, 0, 0] }), place: "" }) }, heat);
-      heat.show({ sheet: new Sheet(trace, id, { fixed: [0, head] }), small: true, width: 96, height: 72, words: false });
+      heat.show({ sheet: new Sheet(trace, id, { fixed: [0, head] }), small: true, cell: 13, width: 128, height: 128, words: false });
       return button;
     })))));
   }

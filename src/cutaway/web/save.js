@@ -85,7 +85,7 @@ export function openSaveMenu(app) {
   const picture = pictureOf(app);
   const menu = h("div", { class: "menu", role: "menu", "aria-label": t("save.button") },
     item("html", () => {
-      if (app.info.served) location.href = `api/traces/${encodeURIComponent(app.session.key)}/page.html?at=${encodeURIComponent(where().at)}&lang=${where().lang}`;
+      if (app.info.served) location.href = `glass/${encodeURIComponent(app.session.key)}/page.html?at=${encodeURIComponent(where().at)}&lang=${where().lang}`;
       else download("cutaway.html", new Blob([`<!doctype html>${document.documentElement.outerHTML}`], { type: "text/html" }));
     }, Boolean(app.session) && app.info.served),
     item("svg", () => download("cutaway.svg", new Blob([/** @type {string} */ (picture)], { type: "image/svg+xml" })), picture !== null),

@@ -91,7 +91,7 @@ export class Sheet {
     const d = which === "row" ? this.rowAxis : this.colAxis;
     if (d < 0) return "";
     if (ATTENTION.has(this.value.name ?? "") && this.rank >= 2) return t(d === this.rank - 2 ? "axis.query" : "axis.key");
-    const name = this.axis(d) ?? "";
+    const name = this.axis(d) ?? (d === this.rank - 1 && this.rank > 1 ? "width" : "");
     return hasWords(`axis.${name}`) ? t(`axis.${name}`) : name;
   }
 

@@ -73,10 +73,11 @@ export function onMove(listener) {
   LISTENERS.add(listener);
 }
 
-/** Read the URL and follow its changes. @param {string} language language to begin with if the URL names none */
-export function startState(language) {
+/** Read the URL and follow its changes. @param {string} language language to begin with if the URL names none @param {Partial<Place>} start where a page without an address begins */
+export function startState(language, start = {}) {
   DEFAULTS.lang = language;
   here = readHash(location.hash);
+  if (!location.hash) here = /** @type {Place} */ ({ ...here, ...start });
   const follow = () => {
     const before = here;
     here = readHash(location.hash);

@@ -5,6 +5,14 @@
 
 const SUBLAYERS = ["self_attention", "self_attention_add_norm", "cross_attention", "cross_attention_add_norm", "feed_forward", "feed_forward_add_norm"];
 
+/** Computed in one module but named by the code of its caller: shown where it is computed. @type {Record<string, string>} */
+const LENT = { "encoder.positions": "encoder.states", "decoder.positions": "decoder.states", "encoder.norm": "encoder.memory", "decoder.norm": "decoder.output" };
+
+/** Whether an address is that of a value, of a part of its statement, or of its gradient. @param {string} address @param {string} name */
+function nameIs(address, name) {
+  return address === name || address.startsWith(`${name}:`) || address.startsWith(`${name}.`);
+}
+
 export class Structure {
   /** @param {Trace} trace */
   constructor(trace) {
@@ -54,8 +62,11 @@ export class Structure {
   /** What a module put out: the last value its own code made in the forward pass, or its last child's. @param {string} path @param {string} phase @returns {number | undefined} */
   output(path, phase = "forward") {
     const { values } = this.trace;
+    const lent = this.isPaper ? this.trace.addresses.get(LENT[path] ?? "") : undefined;
+    if (lent !== undefined) return lent;
     const own = (this.owned.get(path) ?? []).filter((id) => values[id].phase === phase && values[id].op !== "source" && values[id].dtype.includes("float") && values[id].shape.length > 0);
-    if (own.length) return own[own.length - 1];
+    const named = own.filter((id) => values[id].name !== undefined);
+    if (own.length) return (named.length ? named : own).at(-1);
     const children = this.modules.get(path)?.children ?? [];
     for (let n = children.length - 1; n >= 0; n--) {
       const found = this.output(children[n].path, phase);
@@ -68,11 +79,13 @@ export class Structure {
   inside(path, phases = ["forward", "loss"]) {
     const { values } = this.trace;
     const within = (/** @type {string} */ other) => path === "" || other === path || other.startsWith(`${path}.`);
-    return values.map((_, id) => id).filter((id) => phases.includes(values[id].phase) && within(this.trace.path(id)));
+    const lent = this.isPaper ? LENT[path] : undefined;
+    return values.map((_, id) => id).filter((id) => phases.includes(values[id].phase) && (within(this.trace.path(id)) || (lent !== undefined && nameIs(values[id].address, lent))));
   }
 
-  /** The nearest module that is a place on the map. @param {string} path */
-  placeOf(path) {
+  /** The nearest module that is a place on the map. @param {string} path @param {string} [address] */
+  placeOf(path, address = "") {
+    if (this.isPaper) for (const [place, lent] of Object.entries(LENT)) if (nameIs(address, lent) && this.modules.has(place)) return place;
     while (path && !this.modules.has(path)) path = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
     if (!this.isPaper) return path;
     const found = /^((?:en|de)coder\.layers\.\d+\.(?:self_attention|cross_attention|feed_forward)(?:_add_norm)?)(?:\.|$)/.exec(path);

@@ -7,7 +7,7 @@ import { short } from "./numbers.js";
 /** @typedef {import("./sheet.js").Sheet} Sheet */
 
 const ROW = 26;
-const COL = 62;
+const COL = 70;
 const MOST_ROWS = 26;
 const MOST_COLS = 30;
 
@@ -45,7 +45,7 @@ export class TableElement extends HTMLElement {
     const sheet = /** @type {Sheet} */ (this.sheet);
     const label = sheet.worded("row") ? 96 : 56;
     const room = Math.max(320, this.clientWidth || 640) - label - 24;
-    this.seenRows = Math.min(sheet.rows, MOST_ROWS, Math.max(6, Math.floor((innerHeight * 0.42) / ROW)));
+    this.seenRows = Math.min(sheet.rows, MOST_ROWS, Math.max(5, Math.floor((innerHeight * 0.42 - 110) / ROW)));
     this.seenCols = Math.min(sheet.cols, MOST_COLS, Math.max(3, Math.floor(room / COL)));
     const head = h("tr", {}, h("th", { class: "corner", scope: "col" }));
     this.heads = Array.from({ length: this.seenCols }, () => head.appendChild(data("th", { scope: "col" })));

@@ -118,6 +118,7 @@ export class Trace {
     this.header = header;
     /** @type {Value[]} */
     this.values = header.values;
+    for (const value of this.values) value.args ??= [];
     this.stores = header.buffers.map((/** @type {any} */ info, /** @type {number} */ k) => new Store(source, k, info));
     /** @type {Map<string, number>} */
     this.addresses = new Map(this.values.map((value, id) => [value.address, id]));
@@ -355,19 +356,23 @@ export class Trace {
     });
   }
 
-  /** Values that read this one, directly or through unnamed views. @param {number} id @returns {number[]} */
-  users(id) {
+  /** Values that read this one directly. @param {number} id @returns {number[]} */
+  readersOf(id) {
     if (!this.readers) {
       this.readers = this.values.map(() => []);
       this.values.forEach((value, user) => {
         for (const arg of new Set(value.args)) /** @type {number[][]} */ (this.readers)[arg].push(user);
       });
     }
-    const readers = this.readers;
+    return this.readers[id];
+  }
+
+  /** Values that read this one, directly or through unnamed views. @param {number} id @returns {number[]} */
+  users(id) {
     /** @type {number[]} */
     const out = [];
     const visit = (/** @type {number} */ from, /** @type {number} */ depth) => {
-      for (const user of readers[from]) {
+      for (const user of this.readersOf(from)) {
         if (this.values[user].name === undefined && this.rule(user).kind === "view" && depth < 6) visit(user, depth + 1);
         else if (!out.includes(user)) out.push(user);
       }

@@ -1,7 +1,7 @@
 /** `<cut-training>`: one training step — loss, gradients, update — on the same map with the arrows reversed. */
 import { data, fill, h, t } from "./dom.js";
 import { LookElement } from "./look.js";
-import { full, short } from "./numbers.js";
+import { full, inline } from "./numbers.js";
 import { go, where } from "./state.js";
 
 export const PHASES = ["forward", "backward", "update"];
@@ -17,7 +17,7 @@ export class TrainingElement extends HTMLElement {
     }
     const { trace, training } = session;
     const loss = trace.addresses.get("loss");
-    const facts = Object.entries(training?.facts ?? {}).map(([name, value]) => h("div", {}, h("dt", {}, t(`training.${name}`) === `training.${name}` ? data("span", {}, name) : t(`training.${name}`)), data("dd", {}, typeof value === "number" ? short(value, 4) : String(value))));
+    const facts = Object.entries(training?.facts ?? {}).map(([name, value]) => h("div", {}, h("dt", {}, t(`training.${name}`) === `training.${name}` ? data("span", {}, name) : t(`training.${name}`)), data("dd", {}, typeof value === "number" ? inline(value) : String(value))));
     fill(this, this.pair(app, training),
       h("div", { class: "phases", role: "group", "aria-label": t("training.phases") }, PHASES.map((name) => h("button", { type: "button", "aria-pressed": String(name === phase), "data-phase": name, onclick: () => go({ phase: name, at: "" }) }, t(`phase.${name}`))),
         loss === undefined ? null : data("button", { type: "button", class: "link", id: "open-loss", onclick: () => go({ at: trace.address({ id: loss, index: trace.values[loss].shape.map(() => 0) }), phase: "forward", place: "" }) }, "loss = ", h("b", {}, await trace.settled(() => full(trace.read(loss, trace.values[loss].shape.map(() => 0)), "float32")))),

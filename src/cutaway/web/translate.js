@@ -1,5 +1,6 @@
 /** The first view: a sentence, its translation word by word, what else could have been said, and why. */
 import { arcs } from "./arcs.js";
+import { changeList } from "./change.js";
 import { beamTree } from "./tree.js";
 import { chancesAt, logitsOf } from "./chances.js";
 import { data, fill, h, locale, t } from "./dom.js";
@@ -32,7 +33,8 @@ export class TranslateElement extends HTMLElement {
       h("section", { class: "output", "aria-label": t("translate.result") },
         data("p", { class: "source-text" }, translation.text),
         data("p", { class: "target-text", id: "translation" }, translation.output),
-        translation.warnings.map((text) => h("p", { class: "warning", translate: "no" }, text))),
+        translation.warnings.map((text) => h("p", { class: "warning", translate: "no" }, text)),
+        where().change ? [changeList(), h("button", { type: "button", onclick: () => go({ view: "compare" }) }, t("change.compare"))] : null),
       logits === undefined ? null : this.strip(trace, logits, translation, step, temperature),
       logits === undefined ? null : this.choice(trace, logits, translation, step, temperature, options),
       h("section", { class: "attention-arcs" }, h("h2", {}, t("arcs.title", { word: shown(translation.pieces[step] ?? "") })), arcs(trace, translation, step)),

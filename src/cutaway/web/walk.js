@@ -9,10 +9,10 @@ import { go, where } from "./state.js";
  * @type {{place: string, show: string[]}[]}
  */
 export const WALK = [
-  { place: "embedding", show: ["embedding.ids", "source", "ids"] },
+  { place: "embedding", show: ["source", "ids"] },
   { place: "embedding", show: ["embedding.scaled", "embedding.tokens"] },
   { place: "encoder.positions", show: ["encoder.positions.positions"] },
-  { place: "encoder.positions", show: ["encoder.positions.output"] },
+  { place: "encoder.positions", show: ["encoder.states"] },
   { place: "encoder.layers.0.self_attention", show: ["encoder.layers.0.self_attention.query"] },
   { place: "encoder.layers.0.self_attention", show: ["encoder.layers.0.self_attention.scaled"] },
   { place: "encoder.layers.0.self_attention", show: ["encoder.layers.0.self_attention.weights"] },
