@@ -85,7 +85,7 @@ def _round_to(kind: str, x: Array) -> Array:
         bits = (bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) & np.uint64(0xFFFF0000)
         out = bits.astype(np.uint32).view(np.float32).astype(np.float64)
         return np.where(np.isfinite(x), out, x)
-    return np.trunc(x)
+    return np.where(np.isfinite(x), np.trunc(x), -(2.0**63))  # what the processor does
 
 
 ONE: dict[str, Callable[[Array], Array]] = {

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "zh")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
+_LITERAL = re.compile(r'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
+_BLANKS = re.compile(r" ?(=>|===|!==|[{}(),;:=<>?&|]+) ?")
 _COMMENT = re.compile(r"/\*\*.*?\*/ ?", re.DOTALL)
 
 
@@ -60,12 +62,23 @@ def script() -> str:
         exports = ", ".join(_EXPORT.findall(text))
         body = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_scope(found[2])};", text)
         body = _COMMENT.sub("", _EXPORT.sub("", body))
-        lines = (line.strip() for line in body.splitlines())
+        lines = (_squeezed(line.strip()) for line in body.splitlines())
         inside = "\n".join(line for line in lines if line)
         parts.append(f"const {_scope(name)} = (() => {{\n{inside}\nreturn {{ {exports} }};\n}})();")
 
     add("app")
     return "\n".join(parts) + "\n"
+
+
+def _squeezed(line: str) -> str:
+    """A line of code without the blanks that only people need; texts and patterns stay."""
+    parts = _LITERAL.split(line)
+    if any(part.count("{") != part.count("}") for part in parts[1::2]):
+        return line  # a template inside a template
+    for place in range(0, len(parts), 2):
+        if "/" not in parts[place] and "'" not in parts[place]:
+            parts[place] = _BLANKS.sub(r"\1", parts[place])
+    return "".join(parts)
 
 
 def _scope(module: str) -> str:

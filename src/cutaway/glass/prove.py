@@ -44,6 +44,7 @@ class Proof:
     sources: int = 0  # cells that were not computed: parameters, inputs, constants, draws
     max_error: float = 0.0  # relative to the largest number on the way
     worst: str = ""  # the cell with that error
+    errors: dict[str, float] = field(default_factory=dict)  # the largest of each number type
     failures: list[Failure] = field(default_factory=list)  # the worst cell of each failed value
     operations: dict[str, int] = field(default_factory=dict)  # proven cells by operation
 
@@ -96,6 +97,8 @@ def _prove(trace: "Trace", value: Value, proof: Proof) -> None:
     top = int(np.argmax(error))
     where = tuple(int(part) for part in np.unravel_index(top, error.shape))
     largest = float(error[where])
+    if np.isfinite(largest):
+        proof.errors[value.dtype] = max(proof.errors.get(value.dtype, 0.0), largest)
     if largest > proof.max_error and np.isfinite(largest):
         proof.max_error, proof.worst = largest, spell(value.address, where)
     if good < cells:
