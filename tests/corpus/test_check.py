@@ -156,6 +156,11 @@ def test_a_good_corpus_gets_no_advice(tokenizers: tuple[Tokenizer, None]) -> Non
     assert "Nothing to worry about" in page(replace(report, suspicious=()))
 
 
+def test_what_only_looks_different_is_not_suspected() -> None:
+    pairs = [("About 4,000 of 12,000,000 people.", "约4000人 12000000"), ("Tom eats.", "Tom吃饭。")]
+    assert suspicions(pairs * 3, np.full((6, 2), 5, np.int32)) == ()
+
+
 def test_few_pairs_have_no_outliers() -> None:
     assert suspicions([("a", "b")] * 3, np.array([[2, 3], [2, 300], [2, 3]], np.int32)) == ()
 

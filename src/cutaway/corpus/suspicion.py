@@ -16,7 +16,7 @@ OUTLIER = 5.0  # robust standard deviations of the log length ratio
 REASONS = {
     "length": "one side is far longer than in the other pairs",
     "numbers": "the two sides have different numbers in digits",
-    "script": "a side is in another script than its fellows",
+    "script": "no letter of a side is in the script of its fellows",
     "similar": "the translation repeats most words of the source",
     "repetition": "one word stands four or more times in a row",
     "question": "only one side is a question",
@@ -24,6 +24,7 @@ REASONS = {
 }
 
 _DIGITS = re.compile(r"\d+")
+_THOUSANDS = re.compile(r"(?<=\d)[., \u00a0\u202f'’](?=\d{3}(?!\d))")
 _WORDS = re.compile(r"\w+")
 _MARKUP = re.compile(r"https?://|www\.|\S@\S+\.\w|</?[a-zA-Z][^<>]*>")
 _REPEATED = re.compile(r"\b(\w+)(?:\W+\1\b){3,}", re.IGNORECASE)
@@ -48,15 +49,15 @@ def suspicions(
     """Every kind of suspicion that some pair gives; `lengths` are ids of each side."""
     found: dict[str, list[int]] = {kind: [] for kind in REASONS}
     found["length"] = _outliers(lengths)
-    scripts = [[_script(pair[side]) for pair in pairs] for side in (0, 1)]
-    usual = [Counter(s for s in side if s).most_common(1) for side in scripts]
+    scripts = [[_scripts(pair[side]) for pair in pairs] for side in (0, 1)]
+    usual = [Counter(s for found in side for s in found).most_common(1) for side in scripts]
     for number, (source, target) in enumerate(pairs):
-        if sorted(_DIGITS.findall(source)) != sorted(_DIGITS.findall(target)) and (
-            _DIGITS.search(source) and _DIGITS.search(target)
-        ):
+        first, second = _numbers(source), _numbers(target)
+        if first and second and first != second:
             found["numbers"].append(number)
         if any(
-            scripts[side][number] and scripts[side][number] != usual[side][0][0] for side in (0, 1)
+            scripts[side][number] and usual[side][0][0] not in scripts[side][number]
+            for side in (0, 1)
         ):
             found["script"].append(number)
         if _similar(source, target):
@@ -99,10 +100,14 @@ def _similar(source: str, target: str) -> bool:
     return shorter >= 4 and (first & second).total() >= _SHARED * shorter
 
 
-def _script(text: str) -> str:
-    """The script of most letters: LATIN, CYRILLIC, CJK…; empty without letters."""
-    counts = Counter(_letter_script(character) for character in text if character.isalpha())
-    return counts.most_common(1)[0][0] if counts else ""
+def _numbers(text: str) -> list[str]:
+    """The numbers in digits, however their thousands are set apart: 4,000 is 4 000 is 4000."""
+    return sorted(_DIGITS.findall(_THOUSANDS.sub("", text)))
+
+
+def _scripts(text: str) -> set[str]:
+    """The scripts of a text's letters: LATIN, CYRILLIC, CJK…"""
+    return {_letter_script(character) for character in text if character.isalpha()}
 
 
 @lru_cache(maxsize=1 << 16)
