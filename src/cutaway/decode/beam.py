@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
+from torch import Tensor
 
 from cutaway.decode.choosing import allowed, best_of, tolerance
 from cutaway.decode.hypothesis import BeamTree, Fate, Hypothesis, SearchResult, TreeNode
@@ -189,6 +190,7 @@ def beam_search(
             for sentence in active
             for beginning in sentence.growing
         ]
+        forced = _forced(log_p, active, step)
         open_ = allowed(log_p, outputs, step, options, special)
         values, tokens = best_of(open_, min(2 * options.beam + 1, open_.shape[1]))
         costs, choices = values.tolist(), tokens.tolist()
@@ -201,11 +203,8 @@ def beam_search(
         row = 0  # the first of the sentence's rows
         for sentence in active:
             candidates: list[tuple[int, _Node]] = []
-            prefix = sentence.task.prefix
             for place, parent in enumerate(sentence.growing, start=row):
-                pairs = zip(choices[place], costs[place], strict=True)
-                if step < len(prefix):
-                    pairs = zip([prefix[step]], [float(log_p[place, prefix[step]])], strict=True)
+                pairs = forced.get(place) or list(zip(choices[place], costs[place], strict=True))
                 candidates += [
                     (
                         place,
@@ -222,3 +221,18 @@ def beam_search(
             stepper.select(torch.tensor(rows, device=stepper.device))
         step += 1
     return [sentence.result(margin) for sentence in sentences]
+
+
+def _forced(
+    log_p: Tensor, active: Sequence[_Sentence], step: int
+) -> dict[int, list[tuple[int, float]]]:
+    """Of each row that must go on as its task says: the token and its log-probability."""
+    found: dict[int, list[tuple[int, float]]] = {}
+    row = 0
+    for sentence in active:
+        for place in range(row, row + len(sentence.growing)):
+            if step < len(sentence.task.prefix):
+                token = sentence.task.prefix[step]
+                found[place] = [(token, float(log_p[place, token]))]
+        row += len(sentence.growing)
+    return found

@@ -47,8 +47,8 @@ def allowed(
     options: DecodeOptions,
     special: Special,
 ) -> Tensor:
-    """The log-probabilities with −∞ where a token may not come next."""
-    open_ = log_p.index_fill(1, special.never(log_p.device), -math.inf)
+    """The log-probabilities with −∞ where a token may not come next; written over the old ones."""
+    open_ = log_p.index_fill_(1, special.never(log_p.device), -math.inf)
     if step < options.min_length:
         open_[:, special.end] = -math.inf
     if options.no_repeat:

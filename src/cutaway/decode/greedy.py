@@ -70,19 +70,19 @@ def greedy_search(
     step = common
 
     while True:
+        forced = {
+            place: (token, float(log_p[place, token]))
+            for place, row in enumerate(active)
+            if step < len(paths[row].prefix)
+            for token in [paths[row].prefix[step]]
+        }
         open_ = allowed(log_p, [paths[row].ids for row in active], step, options, special)
-        best, gap = _best(open_)
-        chosen = best.tolist()
-        close = (gap < margin).tolist()
-        for place, row in enumerate(active):
-            path = paths[row]
-            if step < len(path.prefix):
-                chosen[place], close[place] = path.prefix[step], False
-            elif options.sample and path.growing:
-                chance = uniform(options.seed, tasks[row].key, tasks[row].sample, step)
-                chosen[place], close[place] = draw(open_[place], options, chance, margin)
-        fed = torch.tensor(chosen, device=stepper.device)
-        costs = log_p.gather(1, fed[:, None])[:, 0].tolist()
+        if options.sample:
+            chosen, costs, close = _drawn(open_, active, tasks, step, options, margin)
+        else:
+            chosen, costs, close = _best(open_, margin)
+        for place, (token, cost) in forced.items():
+            chosen[place], costs[place], close[place] = token, cost, False
         excess = stepper.excess().tolist() if options.coverage_penalty > 0 else None
         for place, row in enumerate(active):
             path = paths[row]
@@ -95,14 +95,34 @@ def greedy_search(
             return [path.result(end, options) for path in paths]
         if len(growing) <= KEEP * len(active):
             active = [active[place] for place in growing]
-            fed = fed[growing]
+            chosen = [chosen[place] for place in growing]
             stepper.select(torch.tensor(growing, device=stepper.device))
+        fed = torch.tensor(chosen, device=stepper.device)
         log_p = stepper.step(fed[:, None])[:, 0]
         step += 1
 
 
-def _best(open_: Tensor) -> tuple[Tensor, Tensor]:
-    """The best token of each row and how far it is ahead of the second."""
+def _best(open_: Tensor, margin: float) -> tuple[list[int], list[float], list[bool]]:
+    """Of each row the most probable token, its log-probability, and whether another is close."""
     top, best = open_.max(1)
-    second = open_.scatter(1, best[:, None], -math.inf).amax(1)
-    return best, top - second
+    second = open_.scatter_(1, best[:, None], -math.inf).max(1).values
+    close: list[bool] = (top - second < margin).tolist()
+    return best.tolist(), top.tolist(), close
+
+
+def _drawn(
+    open_: Tensor,
+    active: Sequence[int],
+    tasks: Sequence[Task],
+    step: int,
+    options: DecodeOptions,
+    margin: float,
+) -> tuple[list[int], list[float], list[bool]]:
+    """Of each row a token drawn by the sentence's own chance."""
+    chances = [uniform(options.seed, tasks[row].key, tasks[row].sample, step) for row in active]
+    draws = [draw(open_[place], options, chance, margin) for place, chance in enumerate(chances)]
+    return (
+        [token for token, _ in draws],
+        [float(open_[place, token]) for place, (token, _) in enumerate(draws)],
+        [near for _, near in draws],
+    )

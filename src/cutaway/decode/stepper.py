@@ -81,7 +81,8 @@ class Stepper:
         if sources:
             source = pad(sources, model.config.pad, self.device)
             self.memory = model.encode(source)
-            self.memory_mask = model.padding(source)
+            if len({len(ids) for ids in sources}) > 1:  # without padding there is nothing to hide
+                self.memory_mask = model.padding(source)
         self.state = model.start()
         self.attending = CrossAttention(model) if coverage else None
         self.coverage: Tensor | None = None  # (R, S) attention received so far
@@ -112,8 +113,9 @@ class Stepper:
     def select(self, rows: Tensor) -> None:
         """Keep these rows, in this order; a row may be taken several times."""
         self.state.select(rows)
-        if self.memory is not None and self.memory_mask is not None:
+        if self.memory is not None:
             self.memory = self.memory[rows]
+        if self.memory_mask is not None:
             self.memory_mask = self.memory_mask[rows]
         if self.coverage is not None:
             self.coverage = self.coverage[rows]

@@ -52,17 +52,22 @@ class DecodingState:
 
     def __init__(self, layers: int) -> None:
         self.layers = [LayerState() for _ in range(layers)]
-        self.real: Tensor | None = None  # (B, T) True where a token so far is not padding
+        self.length = 0  # how many target positions have been decoded
+        self.real: Tensor | None = None  # (B, T) False where a token was padding; None: none was
 
-    @property
-    def length(self) -> int:
-        """How many target positions have been decoded."""
-        return 0 if self.real is None else self.real.shape[1]
+    def extend(self, real: Tensor) -> Tensor | None:
+        """Note which new tokens are real, (B, n); return the mask of all so far, (B, 1, T).
 
-    def extend(self, real: Tensor) -> Tensor:
-        """Note which new tokens are real, (B, n); return that of all tokens so far, (B, T)."""
-        self.real = real if self.real is None else torch.cat([self.real, real], dim=1)
-        return self.real
+        None when no token so far is padding: attention without a mask is faster.
+        """
+        past = self.length
+        self.length += real.shape[1]
+        if self.real is None:
+            if bool(real.all()):
+                return None
+            self.real = real.new_ones(real.shape[0], past)
+        self.real = torch.cat([self.real, real], dim=1)
+        return self.real.unsqueeze(1)
 
     def select(self, rows: Tensor) -> None:
         """Keep these batch rows of every cache, in this order (beam search, early removal)."""

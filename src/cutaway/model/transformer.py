@@ -159,8 +159,8 @@ class Transformer(nn.Module):
                     f"(batch, 1, new tokens): decode without a state for finer masks"
                 )
             past = state.length
-            real = state.extend(padding[:, 0].expand(target.shape))
-            padding = real.unsqueeze(1)  # (B, 1, past + T)
+            mask = state.extend(padding[:, 0].expand(target.shape))  # (B, 1, past + T)
+            return cast(Tensor, self.decoder(tokens, mask, memory, memory_mask, state, past))
         return cast(Tensor, self.decoder(tokens, padding, memory, memory_mask, state, past))
 
     def project(self, states: Tensor) -> Tensor:
