@@ -16,8 +16,8 @@ from cutaway.errors import DataError
 
 # Everything the corpus holds, in order: a change of one letter anywhere changes these.
 PINNED = {
-    "en-fr": "abecb483812a0470763907b015987e72026d0c067e293b1706ccc213872dda0f",
-    "en-zh": "5471d104213c71031ac4d5801368d1a6e9db39e09e238fe6bb6565aa32839463",
+    "en-fr": "137a31d495f45f22409dede8a66d20e101931eccb54d46aa8c4429dc2f392aad",
+    "en-zh": "4ae8f36d21fef84cdcbd32038dc344fa5d9c5e3a9ecc049ec0a1845166a0f012",
 }
 HASHING = """
 import hashlib, sys

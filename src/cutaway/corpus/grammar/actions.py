@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from cutaway.corpus.grammar.dice import Dice
@@ -11,14 +12,17 @@ from cutaway.corpus.grammar.lexicon import (
     NOW,
     PAST_TIMES,
     PREPOSITIONS,
+    adjectives,
     nouns,
     nouns_of,
 )
 from cutaway.corpus.grammar.phrases import (
+    DEFINITE,
     DENIED,
     KNOWN,
     OBJECT,
     OWNED,
+    SUBJECT,
     ground_phrase,
     phrase,
     place_for,
@@ -185,6 +189,11 @@ def roaming(dice: Dice) -> Sentence | None:
     verb = verbs()["roam"]
     tense, negated, question = mood(dice, verb)
     who = subject_for(dice, verb, definite=negated or question, tense=tense, asked=question)
+    if dice.percent(30):  # the creature roams most, and never undescribed for long
+        who = phrase(dice, nouns()["creature"], DEFINITE if negated or question else SUBJECT, 90)
+        if dice.percent(50):
+            colour = dice.choose(("blue", "blue", "green", "yellow", "black", "white"))
+            who = replace(who, adjectives=(adjectives()["fluffy"], adjectives()[colour]))
     ground = dice.choose(nouns_of("outdoors"))
     return Action(
         who,
