@@ -6,7 +6,7 @@ import can put the module in the function's place.
 
 from cutaway.corpus.batches import Batch, BatchPlan, collate, to_tensors
 from cutaway.corpus.cleaning import Cleaner, Cleaning, Filters, clean
-from cutaway.corpus.embedded import embedded
+from cutaway.corpus.embedded import SOURCES_SENTENCES, embedded, thrones
 from cutaway.corpus.encoded import (
     EncodedPairs,
     LongReport,
@@ -21,6 +21,7 @@ from cutaway.corpus.reading import iterate_pairs, read_labelled, read_pairs, rea
 from cutaway.corpus.store import build_store, open_store, store_tokenizers
 
 __all__ = [
+    "SOURCES_SENTENCES",
     "Batch",
     "BatchPlan",
     "Cleaner",
@@ -45,5 +46,6 @@ __all__ = [
     "read_pairs",
     "read_texts",
     "store_tokenizers",
+    "thrones",
     "to_tensors",
 ]
