@@ -9,11 +9,14 @@ import typer
 from cutaway.cli.classify import classify
 from cutaway.cli.data import data
 from cutaway.cli.demo import demo
+from cutaway.cli.diff import diff
 from cutaway.cli.evaluate import evaluate
+from cutaway.cli.explain import explain
 from cutaway.cli.export import export
 from cutaway.cli.fill import fill
 from cutaway.cli.generate import generate
 from cutaway.cli.lesson import lesson
+from cutaway.cli.prove import prove
 from cutaway.cli.train import train
 from cutaway.cli.translate import translate
 from cutaway.errors import CutawayError
@@ -55,6 +58,9 @@ app.command()(classify)
 app.command()(evaluate)
 app.command()(export)
 app.command()(lesson)
+app.command()(explain)
+app.command()(prove)
+app.command()(diff)
 
 
 def main() -> None:

@@ -1,0 +1,46 @@
+"""`cutaway diff`: where two models, run on the same sentence, part."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def diff(
+    ours: Annotated[Path, typer.Argument(help="Model folder or saved trace.")],
+    theirs: Annotated[Path, typer.Argument(help="Model folder or saved trace to compare with.")],
+    text: Annotated[str, typer.Argument(help="The sentence; empty for two saved traces.")] = "",
+    target: Annotated[
+        str | None,
+        typer.Option(help="The translation both read; without it that of the first model."),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Relative; by default what rounding allows.")
+    ] = None,
+    show: Annotated[int, typer.Option(help="How many values that differ to list.")] = 10,
+) -> None:
+    """Name the first operation where two runs part; status 1 if they do."""
+    from cutaway.cli.explain import open_trace
+
+    left = open_trace(ours, text, target=target)
+    if target is None and isinstance(left.meta.get("target"), str):
+        target = left.meta["target"]  # both read the same words, so that only the models differ
+    right = open_trace(theirs, text, target=target)
+    found = left.diff(right, tolerance=tolerance)
+    typer.echo(f"compared   {found.compared:,} values, largest difference {found.largest:.2g}")
+    for address, mine, yours in found.reshaped[:show]:
+        typer.echo(f"shapes     {address}: {list(mine)} and {list(yours)}")
+    if found.only_ours or found.only_theirs:
+        typer.echo(f"unmatched  {len(found.only_ours)} and {len(found.only_theirs)} values")
+    if found.first is not None:
+        typer.echo(f"they part at {found.first.address}  ({found.first.op})")
+    for parting in found.partings[:show]:
+        typer.echo(
+            f"  {parting.address}  {parting.ours:.6g} and {parting.theirs:.6g}, "
+            f"{parting.cells:,} cells, up to {parting.error:.2g}"
+        )
+    if len(found.partings) > show:
+        typer.echo(f"  … {len(found.partings) - show} more")
+    if not found.same:
+        raise typer.Exit(1)
+    typer.echo("no difference beyond rounding")

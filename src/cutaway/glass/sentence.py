@@ -1,0 +1,120 @@
+"""A sentence through a model folder, recorded: what the command line explains, proves, compares."""
+
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from cutaway.decode import Translator
+from cutaway.errors import InputError
+from cutaway.glass.record import record
+from cutaway.glass.trace import Trace
+from cutaway.text import Tokenizer
+from cutaway.train.folder import ModelFolder, read_model_folder
+
+
+def record_sentence(
+    folder: ModelFolder | str | Path,
+    text: str,
+    *,
+    target: str | None = None,
+    training: bool = False,
+    dtype: torch.dtype | None = None,
+) -> Trace:
+    """Record a model on a text: the translation's whole forward pass, or a training step.
+
+    The translation is the model's own unless `target` is given. A decoder or encoder reads the
+    text alone. `training` adds loss, gradients and one AdamW update; the model in the folder is
+    not changed.
+    """
+    contents = folder if isinstance(folder, ModelFolder) else read_model_folder(Path(folder))
+    if dtype is not None:
+        contents.model.to(dtype)
+    if contents.model.config.family == "encoder-decoder":
+        return _translation(contents, text, target, training)
+    if target is not None:
+        raise InputError(
+            f"a model of family {contents.model.config.family!r} reads one text; leave out target"
+        )
+    return _one_text(contents, text, training)
+
+
+def _translation(
+    contents: ModelFolder, text: str, target: str | None, training: bool
+) -> Trace:
+    translator = Translator(contents)
+    model, theirs = translator.model, translator.target_tokenizer
+    task = translator.task(text)
+    assert task.source is not None
+    if target is None:
+        (result,) = translator.engine.search([task], translator.options(), translator.special)
+        output = list(result.hypotheses[0].ids)
+    else:
+        output = list(theirs.encode(target, end=True))
+    if not output:
+        raise InputError(f"the model gives no token for {text!r}; give a target")
+    source = torch.tensor([list(task.source)])
+    shifted = torch.tensor([[translator.special.start, *output[:-1]]])
+    right = torch.tensor([output])
+    meta = {"source": text, "target": theirs.decode(output)}
+    if training:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        with record(model, meta=meta) as trace:
+            logits = model(source, shifted)
+            log_probabilities = F.log_softmax(logits, dim=-1)
+            loss = F.nll_loss(log_probabilities.flatten(0, 1), right.flatten())
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    else:
+        with torch.no_grad(), record(model, meta=meta) as trace:
+            logits = model(source, shifted)
+            probabilities = torch.softmax(logits, dim=-1)
+        del probabilities
+    trace.label(
+        source=translator.tokenizer.pieces(source[0].tolist()),
+        target=theirs.pieces(shifted[0].tolist()),
+        vocabulary=theirs.pieces(range(theirs.vocabulary)),
+        axes=VOCABULARY,
+    )
+    return trace
+
+
+def _one_text(contents: ModelFolder, text: str, training: bool) -> Trace:
+    model, tokenizer = contents.model.eval(), contents.tokenizer
+    ids = list(tokenizer.encode(text, end=True))
+    causal = model.config.family == "decoder"
+    source = torch.tensor([ids])
+    if training:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        with record(model, meta={"source": text}) as trace:
+            logits = model(source)
+            log_probabilities = F.log_softmax(logits, dim=-1)
+            said = log_probabilities[0, :-1] if causal else log_probabilities[0]
+            loss = F.nll_loss(said, source[0, 1:] if causal else source[0])
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    else:
+        with torch.no_grad(), record(model, meta={"source": text}) as trace:
+            logits = model(source)
+            probabilities = torch.softmax(logits, dim=-1)
+        del probabilities
+    _label_text(trace, tokenizer, ids)
+    return trace
+
+
+def _label_text(trace: Trace, tokenizer: Tokenizer, ids: list[int]) -> None:
+    trace.label(
+        source=tokenizer.pieces(ids),
+        vocabulary=tokenizer.pieces(range(tokenizer.vocabulary)),
+        axes=VOCABULARY,
+    )
+
+
+# Whose rows are the vocabulary; the rules carry the words on to logits and probabilities.
+VOCABULARY: dict[str, tuple[str | None, ...]] = {
+    "embedding.weight": ("vocabulary", None),
+    "target_embedding.weight": ("vocabulary", None),
+    "output.weight": ("vocabulary", None),
+    "output.bias": ("vocabulary",),
+    "probabilities": (None, None, "vocabulary"),
+}
