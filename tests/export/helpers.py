@@ -88,12 +88,18 @@ def random_folder(
 
 
 @cache
-def trained_folder(norm: Literal["pre", "post"] = "pre") -> ModelFolder:
-    """A translator of `phrases` into `translated`, learnt in a few seconds."""
-    cut = tokenizer()
+def trained_folder(norm: Literal["pre", "post"] = "pre", *, sides: bool = False) -> ModelFolder:
+    """A translator of `phrases` into `translated`, learnt in a few seconds.
+
+    With `sides` each side has its own vocabulary, and the source begins with the tag of French.
+    """
+    cut = tokenizer("bpe", languages=("it", "fr")) if sides else tokenizer()
+    other = tokenizer("unigram") if sides else cut
     torch.manual_seed(5)
     config = ModelConfig(
         vocabulary=cut.vocabulary,
+        target_vocabulary=other.vocabulary if sides else None,
+        tied="output" if sides else "all",
         d_model=46,
         heads=2,
         d_ff=97,
@@ -106,10 +112,11 @@ def trained_folder(norm: Literal["pre", "post"] = "pre") -> ModelFolder:
     model = Transformer(config)
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
     texts = phrases(4000, seed=7)
+    language = "fr" if sides else None
     for step in range(STEPS):
         batch = texts[step * 31 % 3900 :][:31]
-        source = _padded([cut.encode(text, end=True) for text in batch])
-        target = _padded([cut.encode(translated(text), start=True, end=True) for text in batch])
+        source = _padded([cut.encode(text, end=True, language=language) for text in batch])
+        target = _padded([other.encode(translated(text), start=True, end=True) for text in batch])
         logits = model(source, target[:, :-1])
         loss = torch.nn.functional.cross_entropy(
             logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0
@@ -119,7 +126,11 @@ def trained_folder(norm: Literal["pre", "post"] = "pre") -> ModelFolder:
         optimizer.param_groups[0]["lr"] = 4e-3 * min(1, (step + 1) / 50) * (1 - step / STEPS)
         optimizer.step()
     return ModelFolder(
-        model=model.eval(), tokenizer=cut, languages=("en", "fr"), card="# Word for word\n"
+        model=model.eval(),
+        tokenizer=cut,
+        target_tokenizer=other if sides else None,
+        languages=("en", "fr"),
+        card="# Word for word\n",
     )
 
 

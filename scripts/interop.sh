@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Installs the packages that exports are made for, each in an environment of its own where its
+# versions clash with ours, and runs the tests marked `interop` against them. Arguments go to pytest.
+# A second run finds what is installed; a package that cannot be installed leaves a note beside its
+# place, which its tests give as their reason to skip.
+set -u
+cd "$(dirname "$0")/.."
+place=.venv-interop
+python=$(.venv/bin/python -c 'import sys; print(sys._base_executable)')
+mkdir -p "$place"
+
+# environment NAME CONSTRAINTS PACKAGE…
+environment() {
+    local name=$1 constraints=$2
+    shift 2
+    local stamp
+    stamp=$place/$name/installed-$(echo "$* $(cat "$constraints")" | sha256sum | cut -c1-16)
+    [ -e "$stamp" ] && return
+    echo "installing $* in $place/$name"
+    rm -rf "${place:?}/$name" "$place/$name.failed"
+    if "$python" -m venv "$place/$name" >"$place/$name.log" 2>&1 &&
+        "$place/$name/bin/pip" install -q --disable-pip-version-check -c "$constraints" "$@" \
+            >>"$place/$name.log" 2>&1; then
+        touch "$stamp"
+    else
+        grep -v WARNING "$place/$name.log" | tail -n 1 >"$place/$name.failed"
+        echo "cannot install $*: $(cat "$place/$name.failed")"
+    fi
+}
+
+# LibreTranslate pins an older numpy than ours: of our constraints it gets torch's alone.
+grep '^torch==' constraints.txt >"$place/torch.txt"
+environment huggingface constraints.txt torch==2.13.0 transformers==5.22.2 sentencepiece
+environment argos constraints.txt torch==2.13.0 argostranslate==1.11.0
+environment libretranslate "$place/torch.txt" libretranslate==1.9.6
+
+OMP_NUM_THREADS=1 exec .venv/bin/python -m pytest -m interop tests/interop "$@"
