@@ -112,7 +112,7 @@ export function stepsOf(structure, place, phases) {
     const args = [...value.args];
     if (/masked_fill|where/.test(value.op)) args.sort((a, b) => Number(trace.values[a].dtype === "bool") - Number(trace.values[b].dtype === "bool"));
     const parts = args.map((arg) => ({ id: met(trace, arg), transposed: isTransposed(trace, arg, met(trace, arg)) }))
-      .filter((part, n, all) => trace.values[part.id].shape.length > 0 && all.findIndex((other) => other.id === part.id && other.transposed === part.transposed) === n);
+      .filter((part, n, all) => (trace.values[part.id].shape.length > 0 || trace.values[part.id].dtype.includes("float")) && all.findIndex((other) => other.id === part.id && other.transposed === part.transposed) === n);
     const chained = parts.length > 0 && parts[0].id === last && !parts[0].transposed;
     steps.push({ id, made, parts, symbol: symbolOf(value.op, trace.rule(made).name), constant: constantOf(trace.rule(made).expr), chained, phase: value.phase });
     last = id;

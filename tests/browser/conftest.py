@@ -1,0 +1,122 @@
+"""A real browser, a real server, a small model that has really learned."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cutaway.serve.session import Session
+from tests.browser.toy import build
+
+playwright_api = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+)
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+EXAMPLES = ["The cat is on the mat.", "A child looks at the tree.", "The dog sees the house."]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium as the system has it; no browser, no browser tests."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no chromium on this machine: install the package chromium")
+    with playwright_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the toy translator."""
+    return build(tmp_path_factory.mktemp("toy") / "toy")
+
+
+@pytest.fixture(scope="session")
+def served(toy: Path) -> Iterator[tuple[str, Session]]:
+    """A server for the toy: its address, and the session behind it."""
+    from cutaway.decode import Translator
+    from cutaway.serve import create_app
+    from cutaway.serve.running import Server, bound
+
+    app = create_app(Translator.load(toy), folder=toy, examples=EXAMPLES)
+    with bound("127.0.0.1", 0) as listening:
+        server = Server(app, listening).start()
+        yield server.url, app.state.session
+        server.stop()
+
+
+class Watched:
+    """A page of which every request and complaint is noted."""
+
+    def __init__(self, context: Any) -> None:
+        self.page = context.new_page()
+        self.page.set_default_timeout(30_000)
+        self.complaints: list[str] = []
+        self.hosts: set[str] = set()
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "console",
+            lambda message: (
+                self.complaints.append(message.text) if message.type == "error" else None
+            ),
+        )
+        self.page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
+
+    def go(self, url: str) -> None:
+        """Open an address and wait until the page has drawn itself."""
+        self.page.goto(url)
+        self.settled()
+
+    def settled(self) -> None:
+        """Wait until nothing is under way."""
+        self.page.wait_for_function(
+            "() => !document.body.classList.contains('busy')"
+            " && document.querySelector('#stage').childElementCount > 0"
+        )
+        self.page.wait_for_load_state("networkidle")
+
+    def hash(self, text: str) -> None:
+        """Go to a place by its URL, as a link would."""
+        self.page.evaluate("hash => { location.hash = hash; }", text)
+
+    def inspect(self, address: str) -> dict[str, str]:
+        """Open a cell by its address; what the inspector says about it."""
+        self.page.evaluate(
+            "at => window.cutaway.inspector.open(at)",
+            address,
+        )
+        return self.inspected(address)
+
+    def inspected(self, address: str) -> dict[str, str]:
+        """What the inspector says, once it shows this cell."""
+        self.page.wait_for_function(
+            "at => document.querySelector('cut-inspector').dataset.address === at", arg=address
+        )
+        found: dict[str, str] = self.page.evaluate(
+            "() => ({...document.querySelector('cut-inspector').dataset,"
+            " good: document.querySelector('.verdict')?.dataset.good ?? '',"
+            " kind: document.querySelector('.verdict')?.className ?? ''})"
+        )
+        return found
+
+
+@pytest.fixture
+def watched(browser: Any) -> Iterator[Watched]:
+    """A fresh page on a large screen."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")
+    watched = Watched(context)
+    yield watched
+    context.close()

@@ -1,0 +1,277 @@
+"""What a person does: translate, step, choose another word, open, walk, change, compare, go back."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cutaway.serve.session import Session
+from tests.browser.conftest import EXAMPLES, Watched
+
+pytestmark = pytest.mark.browser
+TEXT = "The cat is on the mat."
+WEIGHTS = "decoder.layers.1.cross_attention.weights"
+
+
+def test_an_empty_page_offers_sentences_and_translates_one(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(url)
+    assert page.locator(".example").all_inner_texts() == EXAMPLES
+    page.click(".example >> nth=0")
+    page.wait_for_selector("#translation")
+    expected = session.translate(EXAMPLES[0])["output"]
+    assert page.inner_text("#translation") == expected
+    assert "text=" in page.url
+    assert watched.complaints == []
+
+
+def test_next_and_back_move_one_word_and_the_browser_follows(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(f"{url}#/translate?lang=en&text={TEXT}")
+    pieces = session.translate(TEXT)["pieces"]
+    page.click("#next")
+    page.wait_for_selector("[data-step='1'][aria-current=step]")
+    assert page.inner_text(".so-far").startswith("<start> " + pieces[0].lstrip("▁"))
+    page.click("#back")
+    page.wait_for_selector("[data-step='0'][aria-current=step]")
+    page.go_back()
+    page.wait_for_selector("[data-step='1'][aria-current=step]")
+
+
+def test_probabilities_are_those_of_the_model(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, session = served
+    watched.go(f"{url}#/translate?lang=en&text={TEXT}&step=2")
+    run = session.run(session.translate(TEXT)["key"])
+    row = run.served.trace["probabilities"].tensor[0, 2]
+    best = row.topk(8)
+    words = session.translator.target_tokenizer.pieces(best.indices.tolist())
+    shown = watched.page.locator(".choices > li > .piece").all_inner_texts()
+    assert shown == [word.lstrip("▁") or "␣" for word in words]
+    percent = watched.page.locator(".choices > li .p").first.inner_text()
+    assert abs(float(percent.rstrip("%")) / 100 - float(best.values[0])) < 6e-3
+
+
+def test_another_word_is_taken_and_the_translation_goes_on_from_it(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(f"{url}#/translate?lang=en&text={TEXT}&step=1")
+    chosen = page.get_attribute(".pick >> nth=0", "data-id")
+    page.click(".pick >> nth=0")
+    page.wait_for_selector(".words-strip .forced")
+    watched.settled()
+    first = session.translate(TEXT)["ids"][0]
+    expected = session.translate(TEXT, prefix=[first, int(chosen)])["output"]
+    assert page.inner_text("#translation") == expected
+    assert f"prefix={first}%2C{chosen}" in page.url
+
+
+def test_the_beam_is_a_tree_with_its_scores(watched: Watched, served: tuple[str, Session]) -> None:
+    url, session = served
+    watched.go(f"{url}#/translate?lang=en&text={TEXT}&beam=3")
+    tree = session.translate(TEXT, beam=3)["tree"]
+    assert watched.page.locator(".beam-tree .node").count() == len(tree["nodes"])
+    assert (
+        watched.page.locator(".beam-tree .node.won").count()
+        == len(session.translate(TEXT, beam=3)["ids"]) + 1
+    )
+    assert watched.page.locator(".beam-tree .node.pruned").count() > 0
+
+
+def test_from_the_map_to_a_cell_and_on_to_the_end(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, _ = served
+    page = watched.page
+    watched.go(f"{url}#/translate?lang=en&text={TEXT}")
+    page.click("[data-place='decoder.layers.0.cross_attention']")
+    page.wait_for_selector("[data-value='decoder.layers.0.cross_attention.scores'] .picture")
+    page.click("[data-value='decoder.layers.0.cross_attention.scores'] .picture >> nth=0")
+    page.wait_for_selector("#cell-value")
+    visited = []
+    for _ in range(40):
+        at = page.get_attribute("cut-inspector", "data-address") or ""
+        visited.append(at)
+        if page.get_attribute("cut-inspector", "data-rule") == "source":
+            break
+        link = page.locator("cut-inspector .operands button[data-address]").first
+        following = link.get_attribute("data-address")
+        link.click()
+        watched.inspected(following or "")
+    assert page.get_attribute("cut-inspector", "data-rule") == "source", visited
+    assert "ends" in page.inner_text(".verdict")
+    for _ in visited[1:]:
+        page.go_back()
+    watched.inspected(visited[0])
+    assert watched.complaints == []
+
+
+def test_the_keyboard_alone(watched: Watched, served: tuple[str, Session]) -> None:
+    url, _ = served
+    page = watched.page
+    watched.go(f"{url}#/look?lang=en&text={TEXT}&at={WEIGHTS}[0,0,1,1]")
+    page.wait_for_selector("cut-table td[aria-selected=true]")
+    page.focus("cut-table td[aria-selected=true]")
+    page.keyboard.press("ArrowRight")
+    watched.inspected(f"{WEIGHTS}[0,0,1,2]")
+    page.keyboard.press("ArrowDown")
+    watched.inspected(f"{WEIGHTS}[0,0,2,2]")
+    label = page.evaluate("() => document.activeElement.getAttribute('aria-label')")
+    assert re.match(r"query '.+', key '.+', weights \+", label), label
+    page.keyboard.press("End")
+    watched.inspected(f"{WEIGHTS}[0,0,2,6]")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.activeElement.matches('.operands button')")
+    target = page.evaluate("() => document.activeElement.dataset.address")
+    page.keyboard.press("Enter")
+    watched.inspected(target)
+    page.wait_for_function("() => document.activeElement.matches('cut-table td')")
+    page.keyboard.press("Backspace")
+    watched.inspected(f"{WEIGHTS}[0,0,2,6]")
+    page.keyboard.press("/")
+    assert page.evaluate("() => document.activeElement.id") == "text"
+
+
+def test_formula_code_and_words_of_a_cell(watched: Watched, served: tuple[str, Session]) -> None:
+    url, _ = served
+    page = watched.page
+    watched.go(
+        f"{url}#/look?lang=en&text={TEXT}&at=encoder.layers.0.self_attention.scores[0,0,1,1]"
+    )
+    page.wait_for_selector("#cell-value")
+    page.click("#tab-formula")
+    page.wait_for_selector("cut-inspector math msub")
+    page.click("#tab-code")
+    page.wait_for_selector(".code-line.lit")
+    assert "scores = query @ key.transpose(-2, -1)" in page.inner_text(".code-line.lit")
+    page.click("#tab-words")
+    page.wait_for_selector(".words p")
+    assert "products" in page.inner_text(".words")
+    page.click("#language")
+    page.wait_for_selector("html[lang=zh-CN]")
+    page.wait_for_function("() => /相乘/.test(document.querySelector('.words')?.textContent ?? '')")
+    assert "lang=zh" in page.url
+
+
+def test_silencing_a_head_is_marked_compared_and_restored(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(f"{url}#/look?lang=en&text={TEXT}&at={WEIGHTS}[0,1,1,1]")
+    page.click(".change summary")
+    page.click("#silence")
+    watched.settled()
+    page.wait_for_selector("[data-value='decoder.layers.1.cross_attention.context'].changed")
+    change = "silence:decoder.layers.1.cross_attention:1"
+    trace = session.run(session.translate(TEXT, change=change)["key"]).served.trace
+    assert (
+        trace["decoder.layers.1.cross_attention.concatenated"].tensor[0, :, 8:16].abs().max() == 0
+    )
+    page.click("[data-view=compare]")
+    page.wait_for_selector(".compare-body canvas")
+    assert page.locator(".two .column").count() == 2
+    page.click("#restore")
+    page.wait_for_function("() => !location.hash.includes('change=')")
+
+
+def test_the_walk_has_thirteen_steps_each_with_a_question(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, _ = served
+    page = watched.page
+    watched.go(f"{url}#/walk?lang=en&text={TEXT}")
+    for n in range(1, 14):
+        page.wait_for_function(
+            "n => document.querySelector('.count')?.textContent.startsWith(`step ${n} of 13`)",
+            arg=n,
+        )
+        page.click("#reveal")
+        page.wait_for_selector(".answer")
+        page.wait_for_selector("#cell-value")
+        if n < 13:
+            page.click("#next")
+    assert page.is_disabled("#next")
+    assert watched.complaints == []
+
+
+def test_a_training_step_shows_loss_gradients_and_update(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(f"{url}#/training?lang=en&text={TEXT}&place=decoder.layers.0.feed_forward")
+    page.wait_for_selector("#open-loss")
+    expected = session.training_step(TEXT)["loss"]
+    assert abs(float(page.inner_text("#open-loss b").replace("−", "-")) - expected) < 1e-7
+    page.click(".weights tbody tr >> nth=0 >> button >> nth=1")
+    watched.inspected("decoder.layers.0.feed_forward.W_1.weight.grad[0,0]")
+    page.click(".weights tbody tr >> nth=0 >> button >> nth=2")
+    after = watched.inspected("decoder.layers.0.feed_forward.W_1.weight.after[0,0]")
+    assert after["good"] == "true"
+    page.click("[data-phase=update]")
+    page.wait_for_selector("cut-equation .tile")
+    assert watched.complaints == []
+
+
+def test_snapshots_are_scrubbed(watched: Watched, served: tuple[str, Session]) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(f"{url}#/translate?lang=en&text={TEXT}")
+    page.locator(".snapshot input").fill("0")
+    page.wait_for_function("() => location.hash.includes('snapshot=0')")
+    watched.settled()
+    expected = session.translate(TEXT, snapshot="0")["output"]
+    page.wait_for_function(
+        "text => document.querySelector('#translation').textContent === text", arg=expected
+    )
+
+
+def test_the_view_is_saved_as_picture_and_numbers(
+    watched: Watched, served: tuple[str, Session], tmp_path: Path
+) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(f"{url}#/look?lang=en&text={TEXT}&at={WEIGHTS}[0,0,1,1]")
+    page.wait_for_selector("#cell-value")
+    found = {}
+    for kind in ("svg", "png", "json"):
+        page.click("#save")
+        with page.expect_download() as download:
+            page.click(f"[data-save={kind}]")
+        download.value.save_as(tmp_path / kind)
+        found[kind] = (tmp_path / kind).read_bytes()
+    assert found["svg"].startswith(b"<svg")
+    assert found["svg"].count(b"<rect") == 1 + 7 * 7
+    assert found["png"].startswith(b"\x89PNG")
+    numbers = json.loads(found["json"])
+    trace = session.run(session.translate(TEXT)["key"]).served.trace
+    assert numbers["value"] == trace.explain(f"{WEIGHTS}[0,0,1,1]").value
+    assert numbers["operands"]
+
+
+def test_no_request_leaves_the_machine_and_scripts_are_bound(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, _ = served
+    response = watched.page.goto(f"{url}#/look?lang=en&text={TEXT}")
+    watched.settled()
+    assert response is not None
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+    assert watched.hosts == {url.split("/")[2]}
+    blocked = watched.page.evaluate(
+        "() => new Promise(done => { const s = document.createElement('script');"
+        " s.textContent = 'window.injected = 1'; document.body.append(s);"
+        " setTimeout(() => done(window.injected === undefined), 50); })"
+    )
+    assert blocked
