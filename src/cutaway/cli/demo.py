@@ -121,7 +121,7 @@ def show_attention(translator: "Translator", console: "Console") -> None:
 def open_page(out: Path, console: "Console") -> None:
     """Serve the page for the model, where this installation has it."""
     try:
-        from cutaway.serve import serve_folder  # type: ignore[attr-defined]
+        from cutaway.serve import serve_folder
     except ImportError:
         console.print(f'\nTranslate with it: cutaway translate {out} "The cat sleeps."')
         return

@@ -24,6 +24,7 @@ from cutaway.train.interrupts import Interrupts
 from cutaway.train.objective import Objective, Question, ask
 from cutaway.train.optimizer import (
     MovingAverage,
+    local,
     make_optimizer,
     optimizer_tensors,
     restore_optimizer,
@@ -31,7 +32,7 @@ from cutaway.train.optimizer import (
     shaped_like,
 )
 from cutaway.train.prepare import Prepared, chosen_epochs
-from cutaway.train.processes import Processes, local
+from cutaway.train.processes import Processes
 from cutaway.train.schedule import learning_rate, peak_rate
 
 INITIAL, DROPOUT = 0, 1  # purposes of a draw: first numbers after the seed
@@ -186,7 +187,7 @@ class Trainer:
         self._refuse_nonfinite("gradient", norm, batches, questions)
         if self.settings.clip and norm > self.settings.clip:
             scale *= self.settings.clip / norm
-        torch._foreach_mul_(gradients, scale)
+        torch._foreach_mul_([local(gradient) for gradient in gradients], scale)
         progress = self.progress
         progress.update += 1
         progress.cursor = cursor

@@ -85,6 +85,12 @@ def shaped_like(tensor: Tensor, parameter: Tensor) -> Tensor:
     return tensor.clone()
 
 
+def local(tensor: Tensor) -> Tensor:
+    """The part of a tensor that this process holds: all of it, unless sharded."""
+    to_local = getattr(tensor, "to_local", None)
+    return tensor if to_local is None else to_local()
+
+
 class MovingAverage:
     """An exponential moving average of the weights, warmed up so that early ones fade fast.
 
@@ -99,8 +105,8 @@ class MovingAverage:
     def update(self, named: Mapping[str, nn.Parameter], updates: int) -> None:
         """Take in the weights after so many updates."""
         decay = min(self.decay, (1 + updates) / (10 + updates))
-        weights = [parameter.detach() for parameter in named.values()]
-        torch._foreach_lerp_(self.average, weights, 1 - decay)
+        weights = [local(parameter.detach()) for parameter in named.values()]
+        torch._foreach_lerp_([local(mean) for mean in self.average], weights, 1 - decay)
 
     def tensors(self) -> dict[str, Tensor]:
         """The average by parameter name."""

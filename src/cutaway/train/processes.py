@@ -130,9 +130,3 @@ class Processes:
             import torch.distributed as dist
 
             dist.barrier()
-
-
-def local(tensor: Tensor) -> Tensor:
-    """The part of a tensor that this process holds: all of it, unless sharded."""
-    to_local = getattr(tensor, "to_local", None)
-    return tensor if to_local is None else to_local()
