@@ -21,8 +21,8 @@ RECIPE: dict[str, dict[str, Any]] = {
         "preset": "tiny", "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0,
     },
     "train": {
-        "updates": 2000, "tokens": 1024, "warmup": 100, "smoothing": 0.0, "ema": 0.995,
-        "validate_every": 500, "stop_on": "bleu", "keep": 16, "log_every": 10,
+        "updates": 1600, "tokens": 1024, "warmup": 100, "smoothing": 0.0, "ema": 0.995,
+        "validate_every": 400, "stop_on": "bleu", "keep": 16, "log_every": 10,
     },
 }  # fmt: skip
 
