@@ -73,6 +73,8 @@ def prove(trace: "Trace", pattern: str = "*") -> Proof:
 def _prove(trace: "Trace", value: Value, proof: Proof) -> None:
     rule, args = trace.rule(value)
     cells = value.cells
+    if cells == 0:
+        return
     if rule.kind == "source" and rule.expr is None:
         proof.sources += cells
         return
@@ -83,8 +85,6 @@ def _prove(trace: "Trace", value: Value, proof: Proof) -> None:
     inputs = [trace.values[place] for place in args]
     if value.buffer is None or any(each.buffer is None for each in inputs):
         proof.missing += cells
-        return
-    if cells == 0:
         return
     operands = [each.array() for each in inputs]
     held = value.array().astype(np.float64)

@@ -192,6 +192,8 @@ class Recorder:
                     result = self.assign(result, found, frame)
             if entry.plain and isinstance(result, Tensor):
                 result = self.called(result, entry.path, entry.number, "output", weak=True)
+            elif isinstance(result, Tensor):
+                self.trace.returned(self.find(result), entry.path, entry.number)
         return None if result is output else result
 
     def called(self, tensor: Tensor, path: str, number: int, name: str, *, weak: bool) -> Tensor:

@@ -89,6 +89,13 @@ class Trace:
         """A further address of a value."""
         self.aliases[address] = value.id
 
+    def returned(self, value: Value, path: str, number: int) -> None:
+        """What a module's call gave back is its `output`, unless the author has one of that name."""
+        address = join(path, "output", number)
+        if path and address not in self._counts:
+            self._counts[address] = 1
+            self.alias(address, value)
+
     def seal(self) -> None:
         """Name what has no name yet: intermediates, gradients, the rest of the backward pass."""
         for value in self.values:
@@ -175,7 +182,8 @@ class Trace:
             if axis >= len(indices) or isinstance(indices[axis], slice)
         ]
         axes = [value.axes[axis] if value.axes else None for axis in kept]
-        return Labelled(value.address, tensor, axes, self.labels)
+        part = address.strip()[len(name) :].replace(" ", "") if indices else ""
+        return Labelled(value.address + part, tensor, axes, self.labels)
 
     def numbers(self, value: Value) -> Tensor:
         """The tensor of a value."""

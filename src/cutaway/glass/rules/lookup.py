@@ -368,7 +368,34 @@ def masked_select(call: Call) -> Rule:
     return Rule("lookup", "lookup", at(source.position, *where))
 
 
+def masked_scatter(call: Call) -> Rule:
+    """Where the mask is set, the source's cells in reading order; elsewhere x."""
+    source, mask, given = call["self"], call["mask"], call["source"]
+    where = call.out.index
+    ranges = [(f"q{axis}", size) for axis, size in enumerate(call.out.shape)]
+    there = tuple(name for name, _ in ranges)
+    earlier = ("lt", _flat(there, call.out.shape), _flat(where, call.out.shape))
+    count = reduce("sum", ranges, ("where", ("and", earlier, cell(mask, there)), 1, 0))
+    place: list[Expr] = []
+    below = given.cells
+    for size in given.shape:
+        below //= max(size, 1)
+        place.append(("mod", ("idiv", "n", below), size) if given.rank > 1 else "n")
+    taken = ("let", "n", count, at(given.position, *place))
+    return Rule("scatter", "scatter",
+                ("where", cell(mask, where), taken, cell(source, where)))
+
+
+def _flat(where: Sequence[Expr], shape: Sequence[int]) -> Expr:
+    """The number of a cell in reading order."""
+    flat: Expr = 0
+    for part, size in zip(where, shape, strict=True):
+        flat = add(mul(flat, size) if flat != 0 else 0, part)
+    return flat
+
+
 TABLE: dict[str, RuleMaker] = {
+    "masked_scatter": masked_scatter,
     "embedding": embedding,
     "embedding_dense_backward": embedding_backward,
     "gather": gather,

@@ -30,7 +30,7 @@ def nll_forward(call: Call) -> list[Rule | None]:
     total_weight = reduce("sum", ranges, share)
     if reduction == 0 and ranges:
         own = _rename(loss, "t", "i0")
-        return [Rule("nll_loss", "reduction", own), None]
+        return [Rule("nll_loss", "pointwise", own), Rule("constant", "pointwise", 0)]
     total = reduce("sum", ranges, loss)
     expr = div(total, at(-2)) if reduction == MEAN else total
     return [Rule("nll_loss", "reduction", expr), Rule("sum", "reduction", total_weight)]
