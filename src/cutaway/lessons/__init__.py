@@ -8,7 +8,12 @@ __all__ = ["Lesson", "Room", "find", "lessons"]
 
 def lessons() -> tuple[Lesson, ...]:
     """Every lesson, in the order a learner would take them."""
-    return ()
+    from cutaway.lessons import by_hand, masked_attention
+
+    return (
+        by_hand.LESSON,
+        masked_attention.LESSON,
+    )
 
 
 def find(name: str) -> Lesson:

@@ -14,7 +14,7 @@ WIDE = 12  # columns of a matrix that a terminal line takes
 PLOT_WIDTH, PLOT_HEIGHT = 64, 14
 MARKS = "●○◆◇▲△■□✚✖"
 
-SLIP = Said("a source prints this instead", "资料中印的是这个数")
+SLIP = Said("(in brackets: what a source prints instead)", "（括号里是资料中印的数）")
 HOLDS = Said("holds", "成立")
 FAILS = Said("does not hold here", "此处不成立")
 
@@ -29,7 +29,10 @@ def _parts(step: Step, language: str) -> Iterator[RenderableType]:
         yield Text(paragraph)
     for matrix in step.matrices:
         yield Text()
-        yield matrix_table(matrix, language)
+        yield Text(matrix.name, style="italic")
+        yield matrix_table(matrix)
+        if matrix.slips():
+            yield Text("  " + SLIP.within(language), style="dim")
         if matrix.note is not None:
             yield Padding(Text(matrix.note.within(language), style="italic"), (0, 0, 0, 2))
     for picture in step.pictures:
@@ -41,14 +44,12 @@ def _parts(step: Step, language: str) -> Iterator[RenderableType]:
         yield _claim(claim, language)
 
 
-def matrix_table(matrix: Matrix, language: str) -> Table:
-    """Numbers with their words; a printed slip stands struck through behind the right figure."""
+def matrix_table(matrix: Matrix) -> Table:
+    """Numbers with their words; a printed slip stands in brackets behind the right figure."""
     rows, printed, slips = matrix.table(), matrix.printed_table(), matrix.slips()
     shown = len(rows[0])
     left_out = max(0, shown - WIDE)
-    table = Table(title=matrix.name, title_justify="left", box=None, padding=(0, 1))
-    table.caption = SLIP.within(language) + ": " + "0̶.̶0̶" if slips else None
-    table.caption_justify = "left"
+    table = Table(box=None, padding=(0, 1))
     if matrix.rows:
         table.add_column("", style="dim", no_wrap=True)
     for column in range(shown - left_out):
@@ -62,7 +63,8 @@ def matrix_table(matrix: Matrix, language: str) -> Table:
             cell = Text(figure(value, matrix.digits), style=_style(value))
             if printed is not None and (number, column) in slips:
                 cell.append(" ")
-                cell.append(figure(printed[number][column], matrix.digits), style="red strike")
+                wrong = figure(printed[number][column], matrix.digits)
+                cell.append(f"({wrong})", style="red")
             cells.append(cell)
         table.add_row(*cells, *(["…"] if left_out else []))
     return table
