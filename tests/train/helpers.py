@@ -64,7 +64,6 @@ def tables(folder: Path, **train_settings: Any) -> dict[str, Any]:
             "warmup": 4,
             "threads": 1,
             "device": "cpu",
-            "save_minutes": 1e-9,  # after every update
             **train_settings,
         },
     }

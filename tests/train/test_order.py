@@ -72,13 +72,14 @@ def test_the_draw_of_a_batch_depends_on_its_place_alone(
     prepared: tuple[Prepared, RunConfig],
 ) -> None:
     """Dropout is the same whichever process takes the batch: so resuming needs no random state."""
-    alone = {}
-    for number, (batches, after, _) in zip(
-        range(2), (w := trainer(prepared, 0, 1)).work(), strict=False
-    ):
-        alone.update({batch.number: w._draw(batch) for batch in batches})
-        w.progress.cursor = after
-        assert number < 2
+    first = trainer(prepared, 0, 1)
+    alone: dict[int, int] = {}
+    work = first.work()
+    for _ in range(2):
+        batches, after, _ = next(work)
+        alone.update({batch.number: first._draw(batch) for batch in batches})
+        first.progress.cursor = after
+    work.close()
     second = trainer(prepared, 1, 2)
     work = second.work()
     batches, _, _ = next(work)

@@ -28,7 +28,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_sigkill_at_random_moments_changes_no_bit(
     tmp_path: Path, undisturbed: dict[str, str], seed: int
 ) -> None:
-    values, out = tables(tmp_path, average=2), tmp_path / "model"
+    values = tables(tmp_path, average=2, save_minutes=1e-9)  # after every update
+    out = tmp_path / "model"
     chance = random.Random(seed)
     killed = 0
     for _ in range(5):

@@ -132,7 +132,8 @@ def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
     assert "<polyline" in page
     assert "http" not in page
     assert "training loss per token" in page
-    log = [json.loads(line) for line in (run_folder(tmp_path / "model") / "log.jsonl").open()]
+    text = (run_folder(tmp_path / "model") / "log.jsonl").read_text()
+    log = [json.loads(line) for line in text.splitlines()]
     assert [line["update"] for line in log if "loss" in line] == [3, 6, 8]
 
 

@@ -1,6 +1,5 @@
 """The loop: batches in, better weights out, and all that is needed to go on after a crash."""
 
-import copy
 import itertools
 import json
 import math
@@ -374,8 +373,8 @@ def freeze_unused(model: Transformer) -> None:
 
 
 def loaded(template: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
-    """A copy of a model, ready to use, with other weights."""
-    model = copy.deepcopy(template) if next(template.parameters()).device.type == "cpu" else None
-    model = model or Transformer(template.config)
-    model.load_state_dict(dict(weights), strict=False)
+    """A model of the same shape, ready to use, with these weights."""
+    with torch.random.fork_rng(devices=[]):
+        model = Transformer(template.config)
+    model.load_state_dict(dict(weights))
     return model.eval()

@@ -23,6 +23,7 @@ from cutaway.corpus import BatchPlan
 from cutaway.corpus.batches import collate
 from cutaway.errors import CheckpointError, ModelFolderError, TrainingError
 from cutaway.text import Tokenizer
+from cutaway.train.board import board
 from cutaway.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, set_aside
 from cutaway.train.environment import choose_device, describe, differences
 from cutaway.train.events import Note, Saved, Scores, Started, Validate, Validated, Watch
@@ -87,6 +88,9 @@ class Run:
         self.interrupts = interrupts
         self.decode = validate
         self.watch: Watch = watch if processes.first else lambda event: None
+        if config.train.tensorboard and processes.first:
+            told, drawn = self.watch, board(self.work / "tensorboard")
+            self.watch = lambda event: (told(event), drawn(event))[0]
         self.best: dict[str, Tensor] = {}
         self.tail: list[dict[str, Tensor]] = []  # last validated weights, to be averaged
         self.signatures: dict[str, str] = {}
@@ -118,7 +122,7 @@ class Run:
         self._announce(checkpoint)
         try:
             self._train()
-        except Interrupted:
+        except (Interrupted, TrainingError):  # asked to stop, or a value that is no number
             self._save()
             raise
         return self._finish()
