@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from cutaway.corpus import build_store
 from cutaway.errors import ConfigError, ModelFolderError
+from cutaway.text import Tokenizer
 from cutaway.train.events import Validated
 from cutaway.train.folder import read_model_folder
 from cutaway.train.objective import hide
 from cutaway.train.run import run_folder
 from cutaway.train.snapshots import read_index, read_snapshot, snapshot_updates
-from tests.train.helpers import corpus, run_here, tables
+from tests.train.helpers import corpus, results, run_here, tables
 
 
 def text_values(folder: Path, task: str, **train: Any) -> dict[str, Any]:
@@ -80,6 +82,16 @@ def test_fine_tuning_grows_the_vocabulary_and_keeps_old_rows(tmp_path: Path) -> 
     torch.testing.assert_close(
         after.model.embedding.weight[:rows], before.model.embedding.weight, atol=1e-6, rtol=0
     )
+
+
+def test_a_token_store_trains_as_its_files_do(tmp_path: Path) -> None:
+    values = tables(tmp_path, updates=8)
+    run_here(values, tmp_path / "files")
+    tokenizer = Tokenizer.load(tmp_path / "files" / "tokenizer.model")
+    build_store(tmp_path / "store", corpus()[:240], tokenizer)
+    values["data"] = {"store": str(tmp_path / "store"), "val_data": values["data"]["val_data"]}
+    run_here(values, tmp_path / "stored")
+    assert results(tmp_path / "stored") == results(tmp_path / "files")
 
 
 def test_a_task_for_another_family_is_refused(tmp_path: Path) -> None:

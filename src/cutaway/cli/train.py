@@ -35,6 +35,7 @@ def train(
             "fill, `label TAB text` for classify.",
         ),
     ] = "",
+    store: Annotated[str, _in(Files, "A token store that `cutaway data build` made.")] = "",
     embedded: Annotated[str, _in(Files, "The package's own corpus: en-fr or en-zh.")] = "",
     val_source: Annotated[
         str, _in(Files, "Validation sources; without any, some pairs are set aside.")
@@ -100,7 +101,7 @@ def train(
     first, _, second = languages.partition("-")
     given: dict[str, dict[str, Any]] = {
         "data": {
-            "source": source, "target": target, "data": data, "embedded": embedded,
+            "source": source, "target": target, "data": data, "embedded": embedded, "store": store,
             "val_source": val_source, "val_target": val_target, "val_data": val_data,
             "source_language": first, "target_language": second,
         },

@@ -247,8 +247,7 @@ class Trainer:
         named = suspects or every
         numbers = self.prepared.train.numbers
         shown = "; ".join(
-            f"line {int(numbers[index]) + 1}: {self._text(int(numbers[index]))}"
-            for index in named[:3]
+            f"line {int(numbers[index]) + 1}: {self._text(index)}" for index in named[:3]
         )
         further = f" and {len(named) - 3} more" if len(named) > 3 else ""
         raise TrainingError(
@@ -257,8 +256,14 @@ class Trainer:
             f"or clip and begin again"
         )
 
-    def _text(self, number: int) -> str:
-        source, target = self.prepared.rows[number]
+    def _text(self, index: int) -> str:
+        prepared = self.prepared
+        if prepared.rows:
+            source, target = prepared.rows[int(prepared.train.numbers[index])]
+        else:
+            ids = prepared.train[index]
+            source = prepared.tokenizer.decode(ids[0].tolist())
+            target = (prepared.target_tokenizer or prepared.tokenizer).decode(ids[1].tolist())
         text = f"{source} → {target}" if source else target
         return repr(text if len(text) <= 80 else text[:79] + "…")
 

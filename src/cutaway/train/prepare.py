@@ -19,6 +19,7 @@ from cutaway.corpus import (
     read_pairs,
     read_texts,
 )
+from cutaway.corpus.store import open_store, store_tokenizers
 from cutaway.errors import ConfigError, DataError
 from cutaway.text import Tokenizer
 from cutaway.train.folder import ModelFolder, read_model_folder
@@ -39,7 +40,7 @@ class Prepared:
 
     task: Task
     train: EncodedPairs
-    rows: Rows  # the texts of `train`, by its `numbers`
+    rows: Rows  # the texts of `train`, by its `numbers`; none of a store
     validation: EncodedPairs | None
     validation_rows: Rows
     tokenizer: Tokenizer
@@ -57,17 +58,23 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
     notes: list[str] = []
     start = read_model_folder(Path(config.train.start_from)) if config.train.start_from else None
     rows, validation_rows = _corpus(config, notes)
-    tokenizer, target_tokenizer = kept or _tokenizers(config, rows, start, notes)
-    labels = _labels(task, rows, start)
-    train, report = _encode(config, rows, tokenizer, target_tokenizer, labels)
-    if report.numbers:
-        notes.append(str(report))
+    if config.data.store:
+        tokenizer, target_tokenizer = _of_store(config, start)
+        train = open_store(config.data.store)
+        notes.append(f"{len(train):,} pairs in the store {config.data.store}")
+        labels: tuple[str, ...] = ()
+    else:
+        tokenizer, target_tokenizer = kept or _tokenizers(config, rows, start, notes)
+        labels = _labels(task, rows, start)
+        train, report = _encode(config, rows, tokenizer, target_tokenizer, labels)
+        if report.numbers:
+            notes.append(str(report))
     validation = None
     if validation_rows:
         validation, report = _encode(config, validation_rows, tokenizer, target_tokenizer, labels)
         if report.numbers:
             notes.append(f"validation: {report}")
-    model = _model(config, len(rows), tokenizer, target_tokenizer, labels, start, notes)
+    model = _model(config, len(train), tokenizer, target_tokenizer, labels, start, notes)
     languages = (config.data.source_language, config.data.target_language)
     if not all(languages) and config.data.embedded:
         first, _, second = config.data.embedded.partition("-")
@@ -92,6 +99,15 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
 def _corpus(config: RunConfig, notes: list[str]) -> tuple[Rows, Rows]:
     """Training and validation rows, cleaned; without validation files some are set aside."""
     data, task = config.data, config.train.task
+    if data.store:
+        if task != "translate" or data.source or data.data or data.embedded:
+            raise ConfigError("a store holds pairs to translate; give --store alone, without files")
+        if not (data.val_source or data.val_data):
+            notes.append("no validation: give --val-source and --val-target, or --val-data")
+            return [], []
+        return [], _read(
+            task, data.val_source, data.val_target, data.val_data, "", "validation", data.format
+        )
     rows = _read(task, data.source, data.target, data.data, data.embedded, "train", data.format)
     if task == "translate" and data.clean:
         rows, cleaning = clean(rows)
@@ -116,6 +132,17 @@ def _corpus(config: RunConfig, notes: list[str]) -> tuple[Rows, Rows]:
     if validation:
         notes.append(f"no validation given: {len(validation):,} set aside for it")
     return rows, validation
+
+
+def _of_store(config: RunConfig, start: ModelFolder | None) -> tuple[Tokenizer, Tokenizer | None]:
+    """The tokenizers a store was built with, which must be those of the model to begin with."""
+    tokenizer, target_tokenizer = store_tokenizers(config.data.store)
+    if start is not None and start.tokenizer.fingerprint != tokenizer.fingerprint:
+        raise ConfigError(
+            f"{config.data.store} was built with another tokenizer than the model to begin with; "
+            f"build it with --tokenizer {config.train.start_from}/tokenizer.model"
+        )
+    return tokenizer, target_tokenizer
 
 
 def _read(
