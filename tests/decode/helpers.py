@@ -64,11 +64,11 @@ def number_pairs(count: int, seed: int = 0) -> list[tuple[str, str]]:
     for _ in range(count):
         length = int(torch.randint(1, 6, (), generator=generator))
         chosen = [words[int(torch.randint(10, (), generator=generator))] for _ in range(length)]
-        pairs.append((" ".join(chosen) + ".", " ".join(NUMBERS[word] for word in chosen) + "."))
+        pairs.append((" ".join(chosen) + " !", " ".join(NUMBERS[word] for word in chosen) + " !"))
     return pairs
 
 
-def trained_folder(steps: int = 260) -> ModelFolder:
+def trained_folder(steps: int = 360) -> ModelFolder:
     """A folder whose model has learnt to translate number words."""
     torch.manual_seed(3)
     pairs = number_pairs(1500)
@@ -87,7 +87,7 @@ def trained_folder(steps: int = 260) -> ModelFolder:
         norm="pre",
     )
     model = Transformer(config)
-    optimizer = torch.optim.Adam(model.parameters(), 6e-3)
+    optimizer = torch.optim.Adam(model.parameters(), 4e-3)
     for step in range(steps):
         chosen = pairs[step * 40 % 1480 :][:40]
         source = padded([tokenizer.encode(text, end=True) for text, _ in chosen])

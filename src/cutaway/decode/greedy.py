@@ -105,7 +105,7 @@ def greedy_search(
 def _best(open_: Tensor, margin: float) -> tuple[list[int], list[float], list[bool]]:
     """Of each row the most probable token, its log-probability, and whether another is close."""
     top, best = open_.max(1)
-    second = open_.scatter_(1, best[:, None], -math.inf).max(1).values
+    second = open_.scatter_(1, best[:, None], -math.inf).amax(1)
     close: list[bool] = (top - second < margin).tolist()
     return best.tolist(), top.tolist(), close
 
