@@ -67,7 +67,10 @@ export class App {
     };
     this.inspector.tools = (cell) => attachChange(this, cell);
     document.addEventListener("keydown", (event) => this.key(event));
-    if (matchMedia("(max-width: 900px)").matches) byId("map-fold").open = false;
+    const narrow = matchMedia("(max-width: 900px)");
+    const fold = () => { byId("map-fold").open = !narrow.matches; };
+    fold();
+    narrow.addEventListener("change", fold);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
     let width = innerWidth;
     addEventListener("resize", () => {

@@ -51,7 +51,7 @@ export class CompareElement extends HTMLElement {
       event.preventDefault();
       const { other, snapshot } = event.target.elements;
       go({ other: other.value.trim() === place.text ? "" : other.value.trim(), othersnapshot: snapshot ? snapshot.value : "" });
-    } }, h("label", {}, h("span", {}, t("compare.with")), h("input", { name: "other", value: place.other ?? "", placeholder: place.text })),
+    } }, h("label", {}, h("span", {}, t("compare.with")), h("input", { name: "other", translate: "no", value: place.other ?? "", placeholder: place.text })),
       snapshots.length > 1 ? h("label", {}, h("span", {}, t("bar.snapshot")), h("select", { name: "snapshot" }, h("option", { value: "" }, t("compare.latest")), snapshots.map((/** @type {any} */ item) => h("option", { value: item.name, selected: item.name === place.othersnapshot }, String(item.step))))) : null,
       h("button", { type: "submit" }, t("compare.go")), this.orders(app));
   }

@@ -57,7 +57,7 @@ export class TableElement extends HTMLElement {
       this.sides.push(line.appendChild(data("th", { scope: "row" })));
       this.cells.push(Array.from({ length: this.seenCols }, (_, c) => line.appendChild(data("td", { role: "gridcell", tabindex: "-1", "data-r": r, "data-c": c }))));
     }
-    const table = h("table", { role: "grid", "aria-rowcount": sheet.rows, "aria-colcount": sheet.cols, "aria-label": sheet.value.address }, h("thead", {}, head), body);
+    const table = h("table", { role: "grid", translate: "no", "aria-rowcount": sheet.rows, "aria-colcount": sheet.cols, "aria-label": sheet.value.address }, h("thead", {}, head), body);
     this.spacer = h("div", { class: "spacer", style: { height: `${(sheet.rows - this.seenRows) * ROW}px`, width: `${(sheet.cols - this.seenCols) * COL}px` } });
     this.frame = h("div", { class: "table-frame" }, h("div", { class: "table-sheet" }, table), this.spacer);
     this.frame.style.setProperty("--seen", String(this.seenRows));

@@ -1,0 +1,114 @@
+"""One file that carries its trace: everything clickable, no server, no network."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from cutaway import glass
+from cutaway.glass.html import page as notebook
+from cutaway.glass.html import script, style, to_html, write_html
+from cutaway.serve.session import Session
+from tests.browser.conftest import Watched
+from tests.browser.test_cells import chosen, click_through
+
+TEXT = "The cat is on the mat."
+
+
+def test_scripts_and_styles_stay_small() -> None:
+    assert len(script().encode()) + len(style().encode()) < 200_000
+
+
+def test_the_file_names_no_other_host(toy: Path) -> None:
+    from cutaway.decode import Translator
+
+    session = Session(Translator.load(toy))
+    trace = session.run(session.translate(TEXT)["key"]).served.trace
+    text = to_html(trace)
+    head = text.split('<script type="application/octet-stream"')[0]
+    links = [part.split('"')[0] for part in head.split("http://")[1:] + head.split("https://")[1:]]
+    assert all(link.startswith("www.w3.org/") for link in links)  # names of SVG and MathML
+    assert "default-src 'none'" in head
+    assert 'src="' not in head
+
+
+@pytest.mark.browser
+def test_a_translation_as_one_file(
+    browser: Any, served: tuple[str, Session], tmp_path: Path
+) -> None:
+    _, session = served
+    trace = session.run(session.translate(TEXT, beam=3)["key"]).served.trace
+    path = tmp_path / "translation.html"
+    write_html(trace, path, language="zh")
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_offline(True)
+    watched = Watched(context)
+    watched.go(path.as_uri())
+    page = watched.page
+    page.wait_for_selector("html[lang=zh-CN]")
+    assert page.inner_text("#translation") == session.translate(TEXT)["output"]
+    assert page.locator(".beam-tree .node").count() > 8
+    assert page.locator("#sentence").is_hidden()
+    page.click("[data-view=look]")
+    assert click_through(watched, trace, chosen(trace, 7, 5), 5) >= 25
+    assert watched.complaints == []
+    context.close()
+
+
+class Network(nn.Module):
+    """Nothing of ours: a picture becomes two numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(1, 3, 3, padding=1)
+        self.pool = nn.MaxPool2d(2)
+        self.head = nn.Sequential(nn.Linear(27, 5), nn.Tanh(), nn.Linear(5, 2))
+
+    def forward(self, image: Tensor) -> Tensor:
+        features = torch.relu(self.convolution(image))
+        pooled = self.pool(features)
+        scores: Tensor = self.head(pooled.flatten(1))
+        return scores
+
+
+@pytest.fixture
+def foreign() -> glass.Trace:
+    """A trace of a model that is not a Transformer, with gradients."""
+    torch.manual_seed(3)
+    network = Network()
+    with glass.record(network) as trace:
+        scores = network(torch.randn(2, 1, 6, 6))
+        loss = scores.pow(2).mean()
+        loss.backward()
+    return trace
+
+
+@pytest.mark.browser
+def test_any_model_is_shown_as_the_tree_of_its_modules(
+    watched: Watched, foreign: glass.Trace, tmp_path: Path
+) -> None:
+    path = tmp_path / "network.html"
+    write_html(foreign, path)
+    watched.go(f"{path.as_uri()}#/look?lang=en")
+    page = watched.page
+    names = page.locator(".module-tree .name").all_inner_texts()
+    assert names == ["Network", "convolution", "pool", "head", "0", "1", "2"]
+    page.click("[data-place='head.0']")
+    page.wait_for_selector("cut-equation .tile .picture")
+    assert click_through(watched, foreign, chosen(foreign, 8, 6), 6) >= 25
+    assert watched.complaints == []
+
+
+@pytest.mark.browser
+def test_a_notebook_shows_the_same_file(watched: Watched, foreign: glass.Trace) -> None:
+    assert foreign._repr_html_() == notebook(foreign)
+    watched.page.set_content(f"<h1>Notebook</h1>{notebook(foreign)}")
+    frame = watched.page.frame_locator("iframe")
+    frame.locator("[data-place='head.0']").click()
+    frame.locator("cut-equation .tile .picture").first.click()
+    frame.locator("#cell-value").wait_for()
+    assert "✓" in frame.locator(".verdict").inner_text()
+    frame.locator("cut-inspector .operands button").first.click()
+    frame.locator("#cell-value").wait_for()

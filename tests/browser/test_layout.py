@@ -1,0 +1,109 @@
+"""Small and large screens, light and dark, names for everything that can be pressed."""
+
+import re
+from typing import Any
+
+import pytest
+
+from cutaway.glass.html import web
+from cutaway.serve.session import Session
+from tests.browser.conftest import Watched
+
+TEXT = "The cat is on the mat."
+PLACES = [
+    f"#/translate?lang=en&text={TEXT}&beam=4&step=2",
+    f"#/look?lang=en&text={TEXT}&at=decoder.layers.0.cross_attention.weights[0,0,1,1]",
+    f"#/walk?lang=en&text={TEXT}&walk=9",
+    f"#/training?lang=en&text={TEXT}&place=decoder.layers.0.feed_forward",
+    f"#/compare?lang=en&text={TEXT}&other=The dog sees the tree.",
+    f"#/pictures?lang=en&text={TEXT}",
+]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 2560])
+def test_nothing_runs_over_the_edge(browser: Any, served: tuple[str, Session], width: int) -> None:
+    url, _ = served
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    watched = Watched(context)
+    for place in PLACES:
+        watched.page.goto("about:blank")
+        watched.go(url + place)
+        over = watched.page.evaluate(
+            "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert over <= 0, f"{place} at {width}: {over} px too wide"
+    assert watched.complaints == []
+    context.close()
+
+
+@pytest.mark.browser
+def test_the_inspector_is_a_sheet_on_a_phone(browser: Any, served: tuple[str, Session]) -> None:
+    url, _ = served
+    context = browser.new_context(viewport={"width": 360, "height": 720}, has_touch=True)
+    watched = Watched(context)
+    watched.go(url + PLACES[1])
+    watched.page.wait_for_selector("#cell-value")
+    box = watched.page.locator("#inspector-column").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] == pytest.approx(720, abs=1)
+    assert box["width"] == 360
+    watched.page.click("#close-sheet")
+    watched.page.wait_for_selector("#inspector-column", state="hidden")
+    context.close()
+
+
+NAMELESS = """
+() => [...document.querySelectorAll('button, a, input, select, [role=button], [role=img], [tabindex="0"]')]
+  .filter(e => e.offsetParent !== null || e instanceof SVGElement)
+  .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.title || e.labels?.length))
+  .map(e => e.outerHTML.slice(0, 120))
+"""
+
+
+@pytest.mark.browser
+def test_everything_that_can_be_pressed_has_a_name(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, _ = served
+    for place in PLACES:
+        watched.page.goto("about:blank")
+        watched.go(url + place)
+        assert watched.page.evaluate(NAMELESS) == [], place
+
+
+@pytest.mark.browser
+def test_nothing_moves_when_motion_is_unwelcome(browser: Any, served: tuple[str, Session]) -> None:
+    url, _ = served
+    context = browser.new_context(reduced_motion="reduce")
+    watched = Watched(context)
+    watched.go(url + PLACES[1])
+    lasting = watched.page.evaluate(
+        "() => [...document.querySelectorAll('*')].map(e => getComputedStyle(e))"
+        ".filter(s => parseFloat(s.transitionDuration) > 0 && s.transitionProperty !== 'none'"
+        " || s.animationName !== 'none').length"
+    )
+    assert lasting == 0
+    context.close()
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG defines it."""
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_contrast_is_at_least_aa(theme: str) -> None:
+    text = web("style.css")
+    pattern = r":root\[data-theme=dark\] \{([^}]*)\}" if theme == "dark" else r":root \{([^}]*)\}"
+    block = re.search(pattern, text)
+    assert block is not None
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block[1]))
+    for ink in ("ink", "soft", "focus", "good", "bad"):
+        for ground in ("paper", "ground", "focus-ground"):
+            if ink in ("soft", "good", "bad") and ground == "focus-ground":
+                continue
+            high, low = sorted((luminance(colours[ink]), luminance(colours[ground])), reverse=True)
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (theme, ink, ground)
