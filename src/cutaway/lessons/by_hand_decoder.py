@@ -43,8 +43,14 @@ def decoder(trace: Trace, so_far: Sequence[str]) -> Iterator[Step]:
             "训练时所有位置同时进行；文章说的“一次一个词”只在生成时才是这样。",
         ),
         matrices=(
-            Matrix("in", [[ids()[word] for word in wrapped[:-1]]], columns=wrapped[:-1]),
-            Matrix("to predict", [[ids()[word] for word in wrapped[1:]]], columns=wrapped[1:]),
+            Matrix(
+                Said("reads", "读"), [[ids()[word] for word in wrapped[:-1]]], columns=wrapped[:-1]
+            ),
+            Matrix(
+                Said("predicts", "预测"),
+                [[ids()[word] for word in wrapped[1:]]],
+                columns=wrapped[1:],
+            ),
             matrix(trace, "decoder.states", "X = E + PE", so_far, D6),
         ),
         claims=(
@@ -132,11 +138,27 @@ def _cross(trace: Trace, so_far: Sequence[str]) -> Step:
             "行是正在写的词，列是读过的词。后面的前馈网络和归一化与编码器相同。",
         ),
         matrices=(
-            matrix(trace, f"{head}.query", "Q, from the decoder", so_far, dimensions(4, "h")),
-            matrix(trace, f"{head}.key", "K, from the encoder", figures.WORDS, dimensions(4, "h")),
+            matrix(
+                trace,
+                f"{head}.query",
+                Said("Q, from the decoder", "Q，来自解码器"),
+                so_far,
+                dimensions(4, "h"),
+            ),
+            matrix(
+                trace,
+                f"{head}.key",
+                Said("K, from the encoder", "K，来自编码器"),
+                figures.WORDS,
+                dimensions(4, "h"),
+            ),
             matrix(trace, f"{head}.weights", "weights", so_far, figures.WORDS),
             matrix(
-                trace, f"{LAYER}.feed_forward_add_norm.normed", "the decoder's output", so_far, D6
+                trace,
+                f"{LAYER}.feed_forward_add_norm.normed",
+                Said("the decoder's output", "解码器的输出"),
+                so_far,
+                D6,
             ),
         ),
         question=Question(
@@ -188,7 +210,7 @@ def _prediction(trace: Trace, so_far: Sequence[str]) -> Iterator[Step]:
         matrices=(
             matrix(trace, "output.logits", "logits", so_far, list(ids()), digits=2),
             Matrix(
-                "nine visible products of 36",
+                Said("sum of the nine visible products of 36", "36 个乘积中看得见的九个之和"),
                 [list(least.values())],
                 columns=list(least),
                 printed=[[figures.LOGITS[word] for word in least]],
@@ -243,7 +265,7 @@ def _prediction(trace: Trace, so_far: Sequence[str]) -> Iterator[Step]:
         matrices=(
             Matrix("logits", [list(figures.LOGITS.values())], columns=shown, digits=2),
             Matrix(
-                "softmax of these five",
+                Said("softmax of these five", "这五个的 softmax"),
                 chances,
                 columns=shown,
                 printed=printed,
@@ -312,13 +334,17 @@ def learning() -> Iterator[Step]:
             Picture(
                 Said("Loss", "损失"),
                 "curves",
-                (Series("loss", list(range(1, UPDATES + 1)), learned.losses),),
-                "update",
-                "loss",
+                (Series(Said("loss", "损失"), list(range(1, UPDATES + 1)), learned.losses),),
+                Said("update", "步数"),
+                Said("loss", "损失"),
             ),
         ),
         matrices=(
-            Matrix("loss", [[learned.losses[0], learned.losses[-1]]], columns=("first", "last")),
+            Matrix(
+                Said("loss", "损失"),
+                [[learned.losses[0], learned.losses[-1]]],
+                columns=(Said("first", "开始"), Said("last", "最后")),
+            ),
         ),
         claims=(
             Claim(

@@ -151,7 +151,7 @@ def _attention(trace: Trace) -> Iterator[Step]:
             ),
             matrix(trace, f"{HEAD}.value", "V = X W_V", WORDS, D4),
             Matrix(
-                "V from the printed X",
+                Said("V from the printed X", "由印出的 X 算 V"),
                 right_v,
                 WORDS,
                 D4,
@@ -229,7 +229,7 @@ def _attention(trace: Trace) -> Iterator[Step]:
         matrices=(
             matrix(trace, f"{HEAD}.scaled", "Q Kᵀ / √4", WORDS, WORDS, digits=3),
             Matrix(
-                "the printed Q Kᵀ / √4",
+                Said("the printed Q Kᵀ / √4", "印出的 Q Kᵀ 除以 √4"),
                 steps["scaled"],
                 WORDS,
                 WORDS,
@@ -309,7 +309,7 @@ def _weights(trace: Trace, from_printed: torch.Tensor) -> Iterator[Step]:
         matrices=(
             matrix(trace, f"{HEAD}.weights", "softmax(Q Kᵀ / √4)", WORDS, WORDS),
             Matrix(
-                "softmax of the printed Q Kᵀ / √4",
+                Said("softmax of the printed Q Kᵀ / √4", "印出的 Q Kᵀ / √4 的 softmax"),
                 from_printed,
                 WORDS,
                 WORDS,

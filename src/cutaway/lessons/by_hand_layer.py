@@ -67,7 +67,7 @@ def after_attention(trace: Trace) -> Iterator[Step]:
             matrix(
                 trace,
                 add1,
-                "X + attention",
+                Said("X + attention", "X + 注意力"),
                 WORDS,
                 D6,
                 printed=figures.PRINTED["add1"],
@@ -95,9 +95,14 @@ def after_attention(trace: Trace) -> Iterator[Step]:
             "开始。",
         ),
         matrices=(
-            Matrix("mean and std", torch.stack([mean, spread]), ("mean", "std"), WORDS),
             Matrix(
-                "mean of the printed rows",
+                Said("mean and deviation", "均值和标准差"),
+                torch.stack([mean, spread]),
+                (Said("mean", "均值"), Said("deviation", "标准差")),
+                WORDS,
+            ),
+            Matrix(
+                Said("mean of the printed rows", "印出的各行的均值"),
                 printed_add.mean(-1),
                 columns=WORDS,
                 printed=printed_mean,
@@ -109,7 +114,7 @@ def after_attention(trace: Trace) -> Iterator[Step]:
             matrix(
                 trace,
                 norm1,
-                "norm(X + attention)",
+                Said("norm(X + attention)", "norm(X + 注意力)"),
                 WORDS,
                 D6,
                 printed=figures.PRINTED["norm1"],
@@ -157,7 +162,7 @@ def _feed_forward(trace: Trace) -> Iterator[Step]:
             matrix(trace, f"{layer}.hidden", "norm · W_1 + b_1", WORDS, D6),
             matrix(trace, f"{layer}.activated", "ReLU", WORDS, D6),
             Matrix(
-                "the printed norm · W_1",
+                Said("the printed norm · W_1", "印出的 norm 乘 W_1"),
                 product,
                 WORDS,
                 D6,
@@ -230,7 +235,7 @@ def _feed_forward(trace: Trace) -> Iterator[Step]:
                 ),
             ),
             Matrix(
-                "std of the printed rows",
+                Said("deviation of the printed rows", "印出的各行的标准差"),
                 printed_add.std(-1, correction=0),
                 columns=WORDS,
                 printed=figures.PRINTED["std2"],

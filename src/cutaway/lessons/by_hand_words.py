@@ -7,6 +7,11 @@ from cutaway.lessons.by_hand_model import bare, ids, raw_words, vocabulary
 from cutaway.lessons.lesson import Claim, Matrix, Picture, Question, Said, Series, Step
 from cutaway.text import Tokenizer
 
+RULES = (
+    Said("cut at spaces", "按空格切"),
+    Said("no punctuation", "去掉标点"),
+    Said("lower case", "转成小写"),
+)
 SIZES = (280, 320, 340, 400)  # piece vocabularies to compare; 261 of each are bytes and marks
 
 
@@ -51,7 +56,7 @@ def words_to_ids() -> Iterator[Step]:
             Picture(
                 Said("Size of the vocabulary", "词表大小"),
                 "bars",
-                (Series("", (0, 1, 2), counts, ("spaces", "− punctuation", "− case")),),
+                (Series("", (0, 1, 2), counts, RULES),),
             ),
         ),
         question=Question(
@@ -97,10 +102,7 @@ def _ids() -> Step:
             f"这不是定律：用这三句话学词表，{SIZES[0]} 块时每个 token 合 {shares[0]:.2f} 个词，"
             f"{SIZES[-1]} 块时合 {shares[-1]:.2f} 个。",
         ),
-        matrices=[
-            Matrix(f"ids {number}", [[ids()[word] for word in line]], columns=line)
-            for number, line in enumerate(lines, start=1)
-        ],
+        matrices=[Matrix("id", [[ids()[word] for word in line]], columns=line) for line in lines],
         pictures=(
             Picture(
                 Said(

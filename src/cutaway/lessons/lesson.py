@@ -32,14 +32,22 @@ class Said:
         return self.zh if language == "zh" else self.en
 
 
+Name = str | Said  # a symbol or a token is the same in every language, a word is not
+
+
+def spoken(name: Name, language: str) -> str:
+    """A name in a language."""
+    return name.within(language) if isinstance(name, Said) else name
+
+
 @dataclass(frozen=True)
 class Matrix:
     """Numbers of a lesson, with the words on their axes, and a source's printed figure beside."""
 
-    name: str  # as the formula writes it: "Q Kᵀ / √d_k"
+    name: Name  # as the formula writes it: "Q Kᵀ / √d_k"
     values: Numbers  # (rows, columns), or one row
-    rows: Sequence[str] = ()
-    columns: Sequence[str] = ()
+    rows: Sequence[Name] = ()
+    columns: Sequence[Name] = ()
     printed: Numbers | None = None  # what a source prints in its place
     note: Said | None = None  # why the two differ
     digits: int = 4
@@ -69,10 +77,10 @@ class Matrix:
         """For the page: numbers as JSON, infinities and NaN as strings."""
         printed = self.printed_table()
         return {
-            "name": self.name,
+            "name": _named(self.name),
             "values": _plain(self.table()),
-            "rows": list(self.rows),
-            "columns": list(self.columns),
+            "rows": [_named(row) for row in self.rows],
+            "columns": [_named(column) for column in self.columns],
             "printed": None if printed is None else _plain(printed),
             "slips": sorted(self.slips()),
             "note": None if self.note is None else self.note.to_dict(),
@@ -84,10 +92,10 @@ class Matrix:
 class Series:
     """One line, or one cloud of named points, of a picture."""
 
-    name: str
+    name: Name
     x: Sequence[float]
     y: Sequence[float]
-    labels: Sequence[str] = ()  # a word at each point
+    labels: Sequence[Name] = ()  # a word at each point
 
 
 @dataclass(frozen=True)
@@ -97,22 +105,22 @@ class Picture:
     title: Said
     kind: Literal["curves", "points", "bars"]
     series: Sequence[Series]
-    x: str = ""
-    y: str = ""
+    x: Name = ""
+    y: Name = ""
 
     def to_dict(self) -> dict[str, Any]:
         """For the page."""
         return {
             "title": self.title.to_dict(),
             "kind": self.kind,
-            "x": self.x,
-            "y": self.y,
+            "x": _named(self.x),
+            "y": _named(self.y),
             "series": [
                 {
-                    "name": one.name,
+                    "name": _named(one.name),
                     "x": _plain(list(one.x)),
                     "y": _plain(list(one.y)),
-                    "labels": list(one.labels),
+                    "labels": [_named(label) for label in one.labels],
                 }
                 for one in self.series
             ],
@@ -216,6 +224,10 @@ def _rows(numbers: Numbers) -> list[list[float]]:
 
 def _close(right: float, printed: float, tolerance: float) -> bool:
     return right == printed or abs(right - printed) <= tolerance
+
+
+def _named(name: Name) -> str | dict[str, str]:
+    return name.to_dict() if isinstance(name, Said) else name
 
 
 def _plain(value: Any) -> Any:

@@ -191,7 +191,7 @@ def _scores(trace: Trace) -> Iterator[Step]:
                 tolerance=EXACT,
             ),
             Matrix(
-                "Q times the printed K",
+                Said("Q times the printed K", "Q 乘印出的 K"),
                 again,
                 WORDS,
                 WORDS,
@@ -281,7 +281,7 @@ def _weights(trace: Trace) -> Iterator[Step]:
                 tolerance=EXACT,
             ),
             Matrix(
-                "softmax of the printed scores",
+                Said("softmax of the printed scores", "印出的分数的 softmax"),
                 own,
                 WORDS,
                 WORDS,
@@ -334,7 +334,7 @@ def _weights(trace: Trace) -> Iterator[Step]:
                 tolerance=EXACT,
             ),
             Matrix(
-                "the printed weights · V",
+                Said("the printed weights · V", "印出的权重乘 V"),
                 average,
                 WORDS,
                 D3,
@@ -379,8 +379,8 @@ def _future(room: Room) -> Step:
             "正因为这样，一遍就能同时训练所有位置。",
         ),
         matrices=(
-            Matrix("masked output", after, WORDS, D3),
-            Matrix("output without a mask", free, WORDS, D3),
+            Matrix(Said("output with the mask", "有掩码的输出"), after, WORDS, D3),
+            Matrix(Said("output without a mask", "没有掩码的输出"), free, WORDS, D3),
         ),
         controls=(
             Control(
@@ -444,8 +444,10 @@ def _infinity(trace: Trace) -> Step:
             "用 −∞ 则是 0/0；我们的注意力规定：什么都没看见，就什么都不传，全是 0。",
         ),
         matrices=(
-            Matrix("row that sees nobody, −1e9", rough, columns=D3),
-            Matrix("the same, −∞", ours, columns=D3),
+            Matrix(
+                Said("a row that sees nobody, −1e9", "谁都看不见的一行，用 −1e9"), rough, columns=D3
+            ),
+            Matrix(Said("the same with −∞", "同样，用 −∞"), ours, columns=D3),
         ),
         claims=(
             Claim(

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from cutaway.glass import Trace
-from cutaway.lessons.lesson import Matrix, Numbers, Said
+from cutaway.lessons.lesson import Matrix, Name, Numbers, Said
 
 INHERITED = Said(
     "The step itself is done right. The printed numbers differ because the table before them did.",
@@ -25,9 +25,9 @@ def numbers(trace: Trace, address: str) -> Tensor:
 def matrix(
     trace: Trace,
     address: str,
-    name: str,
-    rows: Sequence[str] = (),
-    columns: Sequence[str] = (),
+    name: Name,
+    rows: Sequence[Name] = (),
+    columns: Sequence[Name] = (),
     *,
     printed: Numbers | None = None,
     note: Said | None = None,

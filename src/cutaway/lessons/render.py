@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cutaway.lessons.lesson import Claim, Matrix, Picture, Said, Step
+from cutaway.lessons.lesson import Claim, Matrix, Picture, Said, Step, spoken
 
 WIDE = 12  # columns of a matrix that a terminal line takes
 PLOT_WIDTH, PLOT_HEIGHT = 64, 14
@@ -29,8 +29,8 @@ def _parts(step: Step, language: str) -> Iterator[RenderableType]:
         yield Text(paragraph)
     for matrix in step.matrices:
         yield Text()
-        yield Text(matrix.name, style="italic")
-        yield matrix_table(matrix)
+        yield Text(spoken(matrix.name, language), style="italic")
+        yield matrix_table(matrix, language)
         if matrix.slips():
             yield Text("  " + SLIP.within(language), style="dim")
         if matrix.note is not None:
@@ -44,7 +44,7 @@ def _parts(step: Step, language: str) -> Iterator[RenderableType]:
         yield _claim(claim, language)
 
 
-def matrix_table(matrix: Matrix) -> Table:
+def matrix_table(matrix: Matrix, language: str) -> Table:
     """Numbers with their words; a printed slip stands in brackets behind the right figure."""
     rows, printed, slips = matrix.table(), matrix.printed_table(), matrix.slips()
     shown = len(rows[0])
@@ -53,12 +53,14 @@ def matrix_table(matrix: Matrix) -> Table:
     if matrix.rows:
         table.add_column("", style="dim", no_wrap=True)
     for column in range(shown - left_out):
-        name = matrix.columns[column] if matrix.columns else ""
+        name = spoken(matrix.columns[column], language) if matrix.columns else ""
         table.add_column(name, justify="right", no_wrap=True)
     if left_out:
         table.add_column(f"+{left_out}", style="dim")
     for number, row in enumerate(rows):
-        cells: list[RenderableType] = [matrix.rows[number]] if matrix.rows else []
+        cells: list[RenderableType] = (
+            [Text(spoken(matrix.rows[number], language))] if matrix.rows else []
+        )
         for column, value in enumerate(row[: shown - left_out]):
             cell = Text(figure(value, matrix.digits), style=_style(value))
             if printed is not None and (number, column) in slips:
@@ -94,9 +96,9 @@ def plot(picture: Picture, language: str) -> RenderableType:
     """Curves, points or bars drawn with characters, with the range of both axes."""
     title = Text(picture.title.within(language), style="bold")
     if picture.kind == "bars":
-        return Group(title, *_bars(picture))
+        return Group(title, *_bars(picture, language))
     points = [
-        (x, y, index, one.labels[place] if one.labels else "")
+        (x, y, index, spoken(one.labels[place], language) if one.labels else "")
         for index, one in enumerate(picture.series)
         for place, (x, y) in enumerate(zip(one.x, one.y, strict=True))
         if math.isfinite(x) and math.isfinite(y)
@@ -113,20 +115,21 @@ def plot(picture: Picture, language: str) -> RenderableType:
                 grid[row][column + offset] = letter
     lines = [Text("  │" + "".join(row).rstrip()) for row in grid]
     legend = "   ".join(
-        f"{MARKS[index % len(MARKS)]} {one.name}" for index, one in enumerate(picture.series)
+        f"{MARKS[index % len(MARKS)]} {spoken(one.name, language)}"
+        for index, one in enumerate(picture.series)
     )
-    scale = f"  {picture.x} {figure(left, 3)} … {figure(right, 3)}; "
-    scale += f"{picture.y} {figure(low, 3)} … {figure(high, 3)}"
+    scale = f"  {spoken(picture.x, language)} {figure(left, 3)} … {figure(right, 3)}; "
+    scale += f"{spoken(picture.y, language)} {figure(low, 3)} … {figure(high, 3)}"
     return Group(title, *lines, Text("  └" + "─" * PLOT_WIDTH), Text(scale, style="dim"), legend)
 
 
-def _bars(picture: Picture) -> Iterator[RenderableType]:
+def _bars(picture: Picture, language: str) -> Iterator[RenderableType]:
     for one in picture.series:
         if one.name:
-            yield Text(one.name, style="dim")
+            yield Text(spoken(one.name, language), style="dim")
         largest = max((abs(y) for y in one.y), default=1.0) or 1.0
         for place, y in enumerate(one.y):
-            label = one.labels[place] if one.labels else figure(one.x[place], 2)
+            label = spoken(one.labels[place], language) if one.labels else figure(one.x[place], 2)
             bar = "█" * round(40 * abs(y) / largest)
             yield Text(f"  {label:<16} {figure(y, 4):>10}  {bar}")
 

@@ -71,7 +71,7 @@ def two_heads() -> Iterator[Step]:
         matrices=(
             Matrix("X", states, ROWS, dimensions(3)),
             Matrix(
-                "head 1: Q Kᵀ",
+                Said("head 1: Q Kᵀ", "头 1：Q Kᵀ"),
                 scores[0],
                 ROWS,
                 ROWS,
@@ -79,10 +79,15 @@ def two_heads() -> Iterator[Step]:
                 Said("Printed: Xᵀ.", "印的是 Xᵀ。"),
             ),
             Matrix(
-                "head 2: Q Kᵀ", scores[1], ROWS, ROWS, second, Said("Printed: X.", "印的是 X。")
+                Said("head 2: Q Kᵀ", "头 2：Q Kᵀ"),
+                scores[1],
+                ROWS,
+                ROWS,
+                second,
+                Said("Printed: X.", "印的是 X。"),
             ),
             Matrix(
-                "head 1: masked",
+                Said("head 1: masked", "头 1：加掩码"),
                 masked[0],
                 ROWS,
                 ROWS,
@@ -90,7 +95,7 @@ def two_heads() -> Iterator[Step]:
                 Said("0 is a score like any other; −∞ is none.", "0 也是一个分数；−∞ 才是没有。"),
             ),
             Matrix(
-                "head 2: masked",
+                Said("head 2: masked", "头 2：加掩码"),
                 masked[1],
                 ROWS,
                 ROWS,
@@ -138,9 +143,18 @@ def two_heads() -> Iterator[Step]:
             "取两个头的平均。",
         ),
         matrices=(
-            Matrix("weights (both heads)", weights, ROWS, ROWS),
-            Matrix("concat(head 1, head 2)", joined, ROWS, dimensions(6)),
-            Matrix("concat · W_O", numbers(trace, f"{PLACE}.output"), ROWS, dimensions(3)),
+            Matrix(
+                Said("weights, the same in both heads", "权重（两个头相同）"), weights, ROWS, ROWS
+            ),
+            Matrix(
+                Said("concat(head 1, head 2)", "拼接（头 1，头 2）"), joined, ROWS, dimensions(6)
+            ),
+            Matrix(
+                Said("concat · W_O", "拼接 · W_O"),
+                numbers(trace, f"{PLACE}.output"),
+                ROWS,
+                dimensions(3),
+            ),
         ),
         claims=(
             Claim(
