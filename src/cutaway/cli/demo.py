@@ -1,6 +1,7 @@
 """`cutaway demo`: train a small translator here and now, translate with it, open its page."""
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,26 +34,36 @@ def demo(
     ),
     pair: Annotated[str, typer.Option(help="Languages: en-fr or en-zh.")] = "en-fr",
     serve: Annotated[bool, typer.Option(help="Open the page when the model is ready.")] = True,
+    browser: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
+    ] = True,
+    port: Annotated[int, typer.Option(help="Port of the page; 0 for any free one.")] = 8765,
     threads: Annotated[int, typer.Option(help="CPU threads; 0: torch's own choice.")] = 0,
 ) -> None:
     """Train a translator on the package's own corpus, translate with it, and open its page."""
     from rich.console import Console
 
+    from cutaway.cli.paging import serve_after
     from cutaway.cli.train import stopping
     from cutaway.decode import Translator
 
     console = Console()
     with stopping(out):
-        trained(out, pair, threads, console)
+        watched = trained(
+            out, pair, threads, console, port=port if serve else None, browser=browser
+        )
     translator = Translator.load(out)
     show_scores(translator, pair, console)
     show_attention(translator, console)
     if serve:
-        open_page(out, console)
+        serve_after(out, port, browser=browser and not watched)
 
 
-def trained(out: Path, pair: str, threads: int, console: "Console") -> None:
-    """Train the model, or find it trained already."""
+def trained(
+    out: Path, pair: str, threads: int, console: "Console", *, port: int | None, browser: bool
+) -> bool:
+    """Train the model with its page beside it, or find it trained already; whether it trained."""
+    from cutaway.cli.paging import page_beside
     from cutaway.cli.validation import validator
     from cutaway.cli.watching import watching
     from cutaway.config import RunConfig
@@ -63,14 +74,19 @@ def trained(out: Path, pair: str, threads: int, console: "Console") -> None:
     config = RunConfig.from_tables(tables)
     if finished(out):
         console.print(f"{out} is trained already; delete it to train anew", highlight=False)
-        return
+        return False
     console.print(
         f"Training an {pair.replace('-', ' → ')} translator on the corpus that comes with the "
         f"package; about three minutes on two cores.",
         highlight=False,
     )
-    with watching(sys.stdout) as watch:
-        train(config, out, validate=validator(config.train.validation_beam), watch=watch)
+    check = validator(config.train.validation_beam)
+    with ExitStack() as around:
+        watch = around.enter_context(watching(sys.stdout))
+        if port is not None:
+            watch = around.enter_context(page_beside(watch, out, port, browser=browser))
+        train(config, out, validate=check, watch=watch, at_once=True)
+    return True
 
 
 def show_scores(translator: "Translator", pair: str, console: "Console") -> None:
@@ -116,13 +132,3 @@ def show_attention(translator: "Translator", console: "Console") -> None:
         table.add_row(token.piece.replace("▁", ""), *cells)
     console.print()
     console.print(table)
-
-
-def open_page(out: Path, console: "Console") -> None:
-    """Serve the page for the model, where this installation has it."""
-    try:
-        from cutaway.serve import serve_folder
-    except ImportError:
-        console.print(f'\nTranslate with it: cutaway translate {out} "The cat sleeps."')
-        return
-    serve_folder(out)

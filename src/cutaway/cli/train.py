@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,6 +87,10 @@ def train(
     allow_changes: Annotated[
         bool, _in(Keeping, "Resume although data or settings changed.", "--allow-changes")
     ] = False,
+    watch: Annotated[
+        bool, _in(Keeping, "Open the page and watch it learn; keeps 20 snapshots.", "--watch")
+    ] = False,
+    port: Annotated[int, _in(Keeping, "Port of the page; 0 for any free one.")] = 8765,
     threads: Annotated[int | None, _in(Machine, "CPU threads.")] = None,
     device: Annotated[str, _in(Machine, "cpu, cuda, mps; by default the fastest.")] = "",
     compile_: Annotated[
@@ -112,7 +116,8 @@ def train(
         "train": {
             "task": task, "start_from": start_from, "grow": grow, "updates": updates,
             "epochs": epochs, "tokens": tokens, "learning_rate": learning_rate, "seed": seed,
-            "patience": patience, "stop_on": stop_on, "keep": keep, "threads": threads,
+            "patience": patience, "stop_on": stop_on, "threads": threads,
+            "keep": 20 if watch and keep is None else keep,
             "device": device, "compile": compile_ or None, "parallel": parallel,
             "tensorboard": tensorboard or None,
         },
@@ -121,13 +126,25 @@ def train(
     if dump_config:
         typer.echo(to_toml(settings), nl=False)
         return
+    from cutaway.cli.paging import page_beside
     from cutaway.cli.validation import validator
     from cutaway.cli.watching import watching
     from cutaway.train.run import train as train_model
 
     check = validator(settings.train.validation_beam)
-    with stopping(out), watching(sys.stdout) as watch:
-        train_model(settings, out, validate=check, watch=watch, allow_changes=allow_changes)
+    with ExitStack() as around:
+        around.enter_context(stopping(out))
+        told = around.enter_context(watching(sys.stdout))
+        if watch:
+            told = around.enter_context(page_beside(told, out, port, browser=True))
+        train_model(
+            settings,
+            out,
+            validate=check,
+            watch=told,
+            allow_changes=allow_changes,
+            at_once=watch,
+        )
     typer.echo(f'{out} is ready: cutaway translate {out} "…"')
 
 

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from cutaway.train.run import ended
 from cutaway.train.snapshots import read_index
 
 QUIET = 120.0  # seconds without a new line after which a run is taken to have ended
@@ -41,7 +42,7 @@ class Progress:
                     {"step": step, "source": source, "reference": reference, "output": output}
                 )
         quiet = time.time() - log.stat().st_mtime if log is not None else QUIET
-        done = self.folder is not None and (self.folder / "config.json").is_file()
+        done = self.folder is not None and ended(self.folder)
         return {
             "running": not done and quiet < QUIET,
             "step": step,

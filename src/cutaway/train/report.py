@@ -36,9 +36,9 @@ def write_report(
 ) -> None:
     """Curves, scores, best and worst sentences, data, settings and environment."""
     lines = [json.loads(line) for line in log.splitlines()]
-    names = sorted({name for line in lines for name in line if name.startswith("validation_")})
+    names = sorted({name for line in lines for name in line if name.startswith("valid_")})
     curves = [("loss", "training loss per token"), ("rate", "learning rate"), ("norm", "gradient")]
-    curves += [(name, name.replace("_", " ")) for name in names]
+    curves += [(name, name.replace("valid_", "validation ")) for name in names]
     drawn = "".join(
         curve([(line["update"], line[name]) for line in lines if name in line], title)
         for name, title in curves

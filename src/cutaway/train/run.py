@@ -49,9 +49,11 @@ def train(
     validate: Validate | None = None,
     watch: Watch = lambda event: None,
     allow_changes: bool = False,
+    at_once: bool = False,
 ) -> ModelFolder:
     """Train until done, resuming where a run of the same `out` stopped; returns the model.
 
+    `at_once` writes a model folder before the first update, for a page that shows it learning.
     Raises Interrupted after a signal, with everything saved.
     """
     if config.train.threads:
@@ -62,7 +64,7 @@ def train(
     try:
         with Interrupts() as interrupts, torch.random.fork_rng(devices=[]):
             run = Run(config, Path(out), processes, device, interrupts, validate, watch)
-            return run.all(allow_changes)
+            return run.all(allow_changes, at_once)
     finally:
         processes.leave()
 
@@ -98,7 +100,7 @@ class Run:
 
     # ── from start to end ────────────────────────────────────────────────────────────────────
 
-    def all(self, allow_changes: bool) -> ModelFolder:
+    def all(self, allow_changes: bool, at_once: bool = False) -> ModelFolder:
         """Prepare or resume, train, finish."""
         refuse_foreign(self.out, self.work)
         checkpoint = self._find_checkpoint()
@@ -120,6 +122,8 @@ class Run:
             self._begin()
         self.processes.wait()
         self._announce(checkpoint)
+        if at_once and self.processes.first:
+            self._write_model(self.best or self.trainer.evaluated_weights())
         try:
             self._train()
         except (Interrupted, TrainingError):  # asked to stop, or a value that is no number
@@ -271,17 +275,18 @@ class Run:
             progress.averaged = [*progress.averaged, progress.update][-self.config.train.average :]
         patience = self.config.train.patience
         progress.stopped = bool(patience) and progress.stale >= patience
-        self.trainer.record(**{f"validation_{name}": value for name, value in metrics.items()})
         if self.processes.first:
-            self._write_log()
-            if better:
-                self.outputs = outputs
-                self._write_model()
             samples = [
                 (source, target, outputs[place])
                 for place, (source, target) in enumerate(self.prepared.validation_rows[:SAMPLES])
                 if place < len(outputs)
             ]
+            scores = {f"valid_{name}": value for name, value in metrics.items()}
+            self.trainer.record(**scores, **({"samples": samples} if samples else {}))
+            self._write_log()
+            if better:
+                self.outputs = outputs
+                self._write_model()
             self.watch(Validated(progress.update, metrics, better, samples))
 
     def _scores(self, weights: dict[str, Tensor]) -> tuple[dict[str, float], Sequence[str]]:
@@ -388,12 +393,12 @@ class Run:
             metrics=metrics or {},
         )
 
-    def _write_model(self) -> ModelFolder:
+    def _write_model(self, weights: dict[str, Tensor] | None = None) -> ModelFolder:
         progress = self.trainer.progress
-        model = loaded(self.trainer.objective.model, self.best)
+        model = loaded(self.trainer.objective.model, weights or self.best)
         metrics = {
             "update": progress.best_update,
-            **{f"validation_{name}": value for name, value in progress.metrics.items()},
+            **{f"valid_{name}": value for name, value in progress.metrics.items()},
             "signatures": self.signatures,
         }
         folder = self._folder(model, metrics)
@@ -458,8 +463,11 @@ def run_folder(out: Path) -> Path:
 
 def finished(out: Path) -> bool:
     """Whether a run that ended well stands behind this model folder, and the folder is whole."""
-    if not (out / "config.json").is_file() or damage(out):
-        return False
+    return (out / "config.json").is_file() and ended(out) and not damage(out)
+
+
+def ended(out: Path) -> bool:
+    """Whether the run of a model folder has come to its end; also when it is no longer there."""
     timing = run_folder(out) / "timing.jsonl"
     if not timing.is_file():
         return True  # a model that came without its run
