@@ -17,6 +17,7 @@ from cutaway.cli.fill import fill
 from cutaway.cli.generate import generate
 from cutaway.cli.lesson import lesson
 from cutaway.cli.prove import prove
+from cutaway.cli.serve import serve
 from cutaway.cli.train import train
 from cutaway.cli.translate import translate
 from cutaway.errors import CutawayError
@@ -61,6 +62,7 @@ app.command()(lesson)
 app.command()(explain)
 app.command()(prove)
 app.command()(diff)
+app.command()(serve)
 
 
 def main() -> None:

@@ -1,0 +1,26 @@
+"""`cutaway serve`: the page of a model folder on this machine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    folder: Annotated[Path, typer.Argument(help="Model folder to serve.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8765,
+    open_browser: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
+    ] = True,
+) -> None:
+    """Open the page: translate, look inside, click any number. Ends with Ctrl-C."""
+    from cutaway.serve import serve_folder
+
+    serve_folder(
+        folder,
+        host=host,
+        port=port,
+        open_browser=open_browser,
+        told=lambda url: typer.echo(f"Cutaway shows {folder} at {url}  (Ctrl-C ends)"),
+    )

@@ -1,0 +1,251 @@
+"""The routes: what they answer, what they refuse, and that one clear line says why."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cutaway.glass.html import to_html
+from cutaway.serve import create_app
+from cutaway.serve.app import BODY
+from cutaway.serve.session import KEPT, LONGEST
+from tests.serve.conftest import Client, serving
+
+TEXT = "The cat is on the mat."
+
+
+def translate(client: Client, text: str = TEXT, **more: Any) -> dict[str, Any]:
+    response = client.post("/api/translate", json={"text": text, **more})
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def error(response: Any) -> str:
+    told = response.json()
+    assert list(told) == ["error"]
+    assert "\n" not in told["error"]
+    return str(told["error"])
+
+
+def test_the_page_and_its_files_come_with_a_policy(client: Client) -> None:
+    for path, kind in (("/", "text/html"), ("/page.js", "javascript"), ("/style.css", "css")):
+        response = client.get(path)
+        assert response.status_code == 200
+        assert kind in response.headers["content-type"]
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in response.headers
+
+
+def test_a_translation_is_recorded_whole(client: Client) -> None:
+    answer = translate(client, beam=3)
+    session = client.session
+    direct = session.translator.translate([TEXT], beam=3)[0]
+    assert answer["output"] == direct.text
+    assert answer["ids"] == [token.id for token in direct.tokens]
+    header = client.get(f"/glass/{answer['key']}").json()
+    assert header["format"] == "cutaway-trace"
+    assert len(header["labels"]["source"]) == len(answer["source"])
+    assert header["labels"]["target"][0] == "<start>"
+    assert header["meta"]["translation"]["output"] == answer["output"]
+    trace = session.run(answer["key"]).served.trace
+    chosen = trace["probabilities"].tensor[0].gather(1, torch.tensor(answer["ids"])[:, None])
+    costs = [token.log_probability for token in direct.tokens]
+    assert torch.allclose(chosen[:, 0].log(), torch.tensor(costs), atol=1e-4)
+
+
+def test_numbers_travel_as_bytes(client: Client) -> None:
+    key = translate(client)["key"]
+    header = client.get(f"/glass/{key}").json()
+    value = next(v for v in header["values"] if v["address"] == "probabilities")
+    trace = client.session.run(key).served.trace
+    tensor = trace["probabilities"].tensor
+    one = client.get(f"/glass/{key}/buffer/{value['buffer']}").content
+    assert one == tensor.contiguous().numpy().tobytes()
+    part = client.get(f"/glass/{key}/buffer/{value['buffer']}?start=5&stop=9").content
+    assert part == one[20:36]
+    both = client.get(f"/glass/{key}/buffers?ids={value['buffer']},0").content
+    assert both.startswith(one)
+    block = client.get(
+        f"/glass/{key}/window", params={"address": "probabilities", "spans": "0:1,1:3,0:5"}
+    )
+    assert block.headers["x-shape"] == "1,2,5"
+    assert block.content == tensor[:, 1:3, :5].contiguous().numpy().tobytes()
+
+
+def test_a_cell_is_explained_and_the_run_proven(client: Client) -> None:
+    key = translate(client)["key"]
+    told = client.get(
+        f"/glass/{key}/explain",
+        params={"address": "encoder.layers.0.self_attention.scores[0,1,2,3]"},
+    ).json()
+    assert abs(told["difference"]) < 1e-5
+    proof = client.get(f"/glass/{key}/prove", params={"pattern": "decoder.*weights"}).json()
+    assert proof["proven"] == proof["cells"] > 0
+    assert client.get(f"/glass/{key}/diff/{key}").json()["same"] is True
+
+
+def test_a_word_can_be_forced_and_the_rest_follows(client: Client) -> None:
+    first = translate(client)["ids"][0]
+    other = next(number for number in range(270, 290) if number != first)
+    assert translate(client, prefix=[other])["ids"][0] == other
+
+
+def test_drawing_depends_on_the_seed_alone(client: Client) -> None:
+    one = translate(client, sample=3, temperature=2.0)["ids"]
+    assert one == translate(client, sample=3, temperature=2.0)["ids"]
+    others = [translate(client, sample=seed, temperature=2.0)["ids"] for seed in (4, 5, 6, 7)]
+    assert any(ids != one for ids in others)
+
+
+def test_the_same_question_is_answered_from_memory(client: Client) -> None:
+    assert translate(client, "A child sees the tree.") == translate(
+        client, "A child sees the tree."
+    )
+
+
+def test_old_runs_make_room(client: Client) -> None:
+    key = translate(client, "The dog sees the mat.")["key"]
+    for number in range(KEPT):
+        translate(client, "The dog sees the mat.", prefix=[270 + number])
+    response = client.get(f"/glass/{key}")
+    assert response.status_code == 404
+    assert "translate again" in error(response)
+
+
+def test_a_training_step_leaves_the_model_as_it_was(client: Client) -> None:
+    session = client.session
+    before = {name: p.clone() for name, p in session.translator.model.state_dict().items()}
+    answer = client.post("/api/training", json={"text": TEXT, "target": "Le chat voit."}).json()
+    after = session.translator.model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert all(p.grad is None for p in session.translator.model.parameters())
+    trace = session.run(answer["key"]).served.trace
+    assert float(trace["loss"].tensor) == pytest.approx(answer["loss"])
+    moved = trace["embedding.weight.after"].tensor - trace["embedding.weight"].tensor
+    assert moved.abs().max() > 0
+    assert {value.phase for value in trace} == {"forward", "loss", "backward", "update"}
+
+
+def test_a_change_is_made_to_one_run_only(client: Client) -> None:
+    plain = translate(client)
+    attention = "decoder.layers.0.cross_attention"
+    silent = translate(client, change=f"silence:{attention}:1")
+    session = client.session
+    joined = session.run(silent["key"]).served.trace[f"{attention}.concatenated"].tensor
+    width = joined.shape[-1] // 3
+    assert joined[..., width : 2 * width].abs().max() == 0
+    assert joined[..., :width].abs().max() > 0
+    assert translate(client) == {**plain}
+    cell = "encoder.layers.0.feed_forward.hidden[0,1,2]"
+    edited = session.run(translate(client, change=f"set:{cell}=7.5")["key"]).served.trace
+    assert edited["encoder.layers.0.feed_forward.activated[0,1,2]"].tensor == 7.5
+    unmasked = translate(client, change="unmask:decoder.layers.0.self_attention")
+    weights = session.run(unmasked["key"]).served.trace["decoder.layers.0.self_attention.weights"]
+    assert weights.tensor[0, 0, 0, 1] > 0
+
+
+def test_words_can_be_put_in_another_order(client: Client) -> None:
+    plain, turned = translate(client), translate(client, change="order:5,4,3,2,1,0")
+    assert turned["source"][:-1] == plain["source"][:-1][::-1]
+    assert turned["source"][-1] == plain["source"][-1]
+
+
+def test_a_changed_model_decodes_greedily_to_the_end(client: Client) -> None:
+    """Correcting a guess word by word finds what step by step decoding would."""
+    session = client.session
+    for text in (TEXT, "A child sees the tree.", "The dog sleeps under the house."):
+        answer = translate(client, text, change="set:decoder.norm.weight[3]=-2")
+        trace = session.run(answer["key"]).served.trace
+        logits = trace["output.logits"].tensor[0].clone()
+        logits[:, list(session.translator.special.forbidden)] = -torch.inf
+        assert logits.argmax(-1).tolist() == answer["ids"]
+
+
+def test_a_moment_of_training_can_be_asked(client: Client, folder: Path) -> None:
+    names = [item["name"] for item in client.get("/api/info").json()["snapshots"]]
+    assert names == ["0", "3", "8", "24"]
+    assert translate(client, snapshot="0")["score"] < translate(client, snapshot="24")["score"]
+
+
+def test_the_run_as_a_file(client: Client) -> None:
+    key = translate(client)["key"]
+    response = client.get(f"/glass/{key}/page.html?lang=zh")
+    assert response.headers["content-disposition"].startswith("attachment")
+    trace = client.session.run(key).served.trace
+    assert len(response.text) == pytest.approx(len(to_html(trace)), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "text"),
+        ({"text": ""}, "text"),
+        ({"text": "x" * 3000}, "text"),
+        ({"text": TEXT, "beam": 99}, "beam"),
+        ({"text": TEXT, "prefix": [10**9]}, "prefix"),
+        ({"text": TEXT, "temperature": 0}, "temperature"),
+        ({"text": TEXT, "snapshot": "nine"}, "snapshot"),
+        ({"text": TEXT, "snapshot": "999"}, "snapshot"),
+        ({"text": TEXT, "change": "explode"}, "change"),
+        ({"text": TEXT, "change": "order:0,0"}, "order"),
+        ({"text": TEXT, "change": "silence:decoder.layers.0.cross_attention:9"}, "heads"),
+        ({"text": "the " * (LONGEST + 2)}, "tokens"),
+        ({"text": "   "}, "nothing"),
+    ],
+)
+def test_bad_questions_get_one_line(client: Client, body: dict[str, Any], words: str) -> None:
+    response = client.post("/api/translate", json=body)
+    assert response.status_code in (400, 422)
+    assert words in error(response)
+
+
+def test_missing_things_get_one_line(client: Client) -> None:
+    key = translate(client)["key"]
+    for path in (
+        "/nothing",
+        "/glass/unknown",
+        f"/glass/{key}/buffer/99999",
+        f"/glass/{key}/explain?address=no.such.thing[0]",
+        "/api/lessons/none",
+    ):
+        response = client.get(path)
+        assert response.status_code == 404, path
+        assert error(response)
+    assert client.get(f"/glass/{key}/buffers?ids=a,b").status_code == 400
+    assert client.get(f"/glass/{key}/window?address=probabilities&spans=x").status_code == 400
+
+
+def test_only_its_own_page_is_answered(client: Client) -> None:
+    body = {"text": TEXT}
+    for headers in (
+        {"origin": "https://elsewhere.example"},
+        {"host": "elsewhere.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"origin": "null"},
+    ):
+        response = client.post("/api/translate", json=body, headers=headers)
+        assert response.status_code == 403, headers
+        assert "answers" in error(response)
+    own = client.post(
+        "/api/translate", json=body, headers={"origin": str(client.base_url).rstrip("/")}
+    )
+    assert own.status_code == 200
+
+
+def test_forms_and_floods_are_refused(client: Client) -> None:
+    form = client.post("/api/translate", content="text=a", headers={"content-type": "text/plain"})
+    assert form.status_code == 415
+    flood = client.post("/api/translate", json={"text": "x" * (BODY + 1)})
+    assert flood.status_code == 413
+
+
+def test_recorded_runs_alone_can_be_shown(client: Client) -> None:
+    key = translate(client)["key"]
+    trace = client.session.run(key).served.trace
+    with serving(create_app(traces={"mine": trace})) as alone:
+        assert alone.get("/api/info").json()["translates"] is False
+        assert alone.get("/glass/mine").status_code == 200
+        assert "serve a model folder" in error(alone.post("/api/translate", json={"text": "a"}))
