@@ -12,7 +12,7 @@ from cutaway.decode.stepper import Ids, Special
 
 # Two log-probabilities closer than this may change places when the same sentence is computed in
 # another batch: sums of float32 depend on their order. Measured spread: see docs/decisions.md.
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5}
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 COARSE = 1e-2  # half precision
 
 
