@@ -247,7 +247,8 @@ def constants(s: Source) -> Tensor:
 
 def draws(s: Source) -> Tensor:
     x = s.tensor(*s.sizes[:2])
-    noise = torch.rand(*s.sizes[:2]) + torch.randn_like(x) + torch.empty_like(x).uniform_()
+    noise = torch.rand(*s.sizes[:2]) + torch.randn(s.sizes[1]) + torch.randn_like(x)
+    noise = noise + torch.empty_like(x).uniform_()
     noise = noise + torch.bernoulli(torch.full_like(x, 0.5)) + torch.randperm(s.sizes[1])
     chosen = torch.multinomial(x.detach().exp(), 1) + torch.randint(0, 5, (1,))
     kept, _ = torch.native_dropout(x, 0.3, True)

@@ -1,5 +1,6 @@
 """A run → every number, its arithmetic and its proof."""
 
+from cutaway.errors import TraceError
 from cutaway.glass.diff import Difference
 from cutaway.glass.explain import Explanation
 from cutaway.glass.patch import patch
@@ -14,6 +15,7 @@ __all__ = [
     "Labelled",
     "Proof",
     "Trace",
+    "TraceError",
     "bundle",
     "load",
     "patch",

@@ -330,7 +330,7 @@ class Recorder:
             kind, whole = found, known
             break
         if name is None:
-            if tensor._is_view() and tensor._base is not None and _mostly(tensor._base, storage):
+            if tensor._is_view() and tensor._base is not None and _mostly(tensor, storage):
                 whole = tensor._base
             found_name = local_name(tensor, self.model)
             if found_name is None:
@@ -443,7 +443,7 @@ class Recorder:
         if wanted:
             for tensor in inputs:
                 buffer = self.values[refs[id(tensor)]].buffer
-                if buffer is not None and not buffer.kept:
+                if buffer is not None:
                     buffer.kept = True
                     if buffer.is_lost:
                         buffer.storage = tensor.untyped_storage()

@@ -307,7 +307,6 @@ def join(path: str, name: str, number: int) -> str:
 
 _RESULTS = {  # what the further results of an operation are called
     "native_layer_norm": ("", "mean", "rstd"),
-    "_fused_rms_norm": ("", "rstd"),
     "native_batch_norm": ("", "mean", "rstd", "running_mean", "running_var"),
     "nll_loss_forward": ("", "total_weight"),
     "max": ("", "indices"),

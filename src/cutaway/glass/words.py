@@ -32,10 +32,6 @@ WORDS: dict[str, tuple[str, str]] = {
         "The row is shifted to mean 0 and scaled to spread 1, then stretched and shifted by two learned numbers.",
         "把一行平移到均值 0、缩放到方差 1，再用两个学到的数拉伸和平移。",
     ),
-    "rms_norm": (
-        "The row is scaled so that its squares average 1, then stretched by a learned number.",
-        "把一行缩放到均方为 1，再乘以学到的数。",
-    ),
     "batch_norm": (
         "The channel is shifted and scaled by the batch's mean and spread, then by two learned numbers.",
         "按整批的均值和方差平移缩放该通道，再用两个学到的数调整。",
@@ -43,10 +39,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "layer_norm_backward": (
         "The gradient through the norm: what would only shift or stretch the whole row is taken out.",
         "穿过归一化的梯度：去掉只会整体平移或缩放该行的部分。",
-    ),
-    "rms_norm_backward": (
-        "The gradient through the norm: what would only stretch the whole row is taken out.",
-        "穿过归一化的梯度：去掉只会整体缩放该行的部分。",
     ),
     "batch_norm_backward": (
         "The gradient through the norm: what would only shift or stretch the whole channel is taken out.",

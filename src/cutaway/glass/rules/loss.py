@@ -89,15 +89,13 @@ def pairwise(body: str) -> RuleMaker:
             )
             if call.get("weight") is not None:
                 term = mul(cell(call["weight"], where), term)
-        elif body == "huber":
+        else:
             delta = number(call.get("delta", call.get("beta", 1)))
             far = ("abs", sub(x, y))
             small, large = mul(0.5, "d", "d"), mul(delta, sub("d", mul(0.5, delta)))
             if "beta" in call.arguments or "smooth" in call.op:
                 small, large = div(small, delta), sub("d", mul(0.5, delta))
             term = ("let", "d", far, ("where", ("lt", "d", delta), small, large))
-        else:
-            term = ("abs", sub(x, y))
         expr = reduce("sum", ranges, term)
         if reduction == MEAN:
             expr = div(expr, number(max(left.cells, 1)))
@@ -157,7 +155,6 @@ TABLE: dict[str, RuleMaker] = {
     "nll_loss_backward": nll_backward,
     "mse_loss": pairwise("mse"),
     "mse_loss_backward": mse_backward,
-    "l1_loss": pairwise("l1"),
     "smooth_l1_loss": pairwise("huber"),
     "huber_loss": pairwise("huber"),
     "huber_loss_backward": huber_backward,

@@ -194,14 +194,6 @@ def gelu_backward(call: Call) -> Rule:
     return _point(mul(g, body), "gelu_backward")
 
 
-def silu_backward(call: Call) -> Rule:
-    """g·σ·(1 + x·(1 − σ))."""
-    where = call.out.index
-    g, x = cell(call["grad_output"], where), cell(call["self"], where)
-    body = mul(g, "s", add(1, mul(x, sub(1, "s"))))
-    return _point(("let", "s", ("sigmoid", x), body), "silu_backward")
-
-
 def threshold_backward(call: Call) -> Rule:
     """g where x > threshold, else 0."""
     where = call.out.index
@@ -331,7 +323,6 @@ def dropout_backward(call: Call) -> Rule:
 
 def native_dropout(call: Call) -> list[Rule | None]:
     """x·mask/(1 − p); the mask is a random draw, and the second result."""
-    # operand −1 is the second output, which the recorder supplies
     where = call.outputs[0].index
     p = float(call["p"])
     scale = 0.0 if p == 1 else 1 / (1 - p)
@@ -340,10 +331,6 @@ def native_dropout(call: Call) -> list[Rule | None]:
         _point(mul(cell(call["input"], where), kept, number(scale)), "dropout"),
         Rule("random", "source", None, "random"),
     ]
-
-
-def _is(test: Expr) -> Any:
-    return test
 
 
 TABLE: dict[str, RuleMaker] = {
@@ -358,7 +345,6 @@ TABLE: dict[str, RuleMaker] = {
     "true_divide": quotient,
     "floor_divide": floor_divide,
     "pow": power,
-    "square": of_x(lambda x, _: ("mul", x, x), "square"),
     "maximum": binary("maximum"),
     "minimum": binary("minimum"),
     "remainder": binary("mod"),
@@ -395,7 +381,6 @@ TABLE: dict[str, RuleMaker] = {
     "silu": of_x(lambda x, _: mul(x, ("sigmoid", x)), "silu"),
     "gelu": gelu,
     "gelu_backward": gelu_backward,
-    "silu_backward": silu_backward,
     "threshold": threshold,
     "threshold_backward": threshold_backward,
     "tanh_backward": tanh_backward,
@@ -413,7 +398,6 @@ TABLE: dict[str, RuleMaker] = {
     "native_dropout": native_dropout,
     "native_dropout_backward": dropout_backward,
     "isinf": of_x(lambda x, _: ("eq", ("abs", x), INF), "isinf"),
-    "isfinite": of_x(lambda x, _: ("lt", ("abs", x), INF), "isfinite"),
     "isneginf": of_x(lambda x, _: ("eq", x, NEG_INF), "isinf"),
     "isposinf": of_x(lambda x, _: ("eq", x, INF), "isinf"),
     "exp2": of_x(lambda x, _: ("pow", 2, x), "exp"),

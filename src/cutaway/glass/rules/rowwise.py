@@ -137,57 +137,6 @@ def layer_norm_backward(call: Call) -> list[Rule | None]:
     return rules
 
 
-def rms_norm(call: Call) -> list[Rule | None]:
-    """x·r·w, with r = 1/√(mean of squares + ε)."""
-    source: Operand = call["input"]
-    dims = len(call["normalized_shape"])
-    where = call.outputs[0].index
-    lead = where[: source.rank - dims]
-    stats = (*lead, *([0] * dims))
-    expr: Expr = mul(cell(source, where), at(-2, *stats))
-    if call.get("weight") is not None:
-        expr = mul(expr, cell(call["weight"], where[source.rank - dims :]))
-    ranges, row = _normalized(source, dims)
-    x = at(source.position, *row)
-    count = number(math.prod(size for _, size in ranges))
-    eps = call.get("eps")
-    if eps is None:
-        eps = 2.220446049250313e-16 if source.dtype == "float64" else 1.1920928955078125e-07
-    squares = div(reduce("sum", ranges, mul(x, x)), count)
-    return [
-        Rule("rms_norm", "rowwise", expr),
-        Rule("rstd", "reduction", ("rsqrt", add(squares, number(eps)))),
-    ]
-
-
-def rms_norm_backward(call: Call) -> list[Rule | None]:
-    """r·(gw − x·r²·mean(gw·x)); Σ g·x·r."""
-    source: Operand = call["input"]
-    g, rstd, weight = call["grad_out"], call["rstd"], call.get("weight")
-    dims = len(call["normalized_shape"])
-    lead = source.rank - dims
-    ranges, row = _normalized(source, dims)
-    count = number(math.prod(size for _, size in ranges))
-    where = tuple(f"i{axis}" for axis in range(source.rank))
-
-    def weighted(place: tuple[Expr, ...]) -> Expr:
-        return mul(cell(g, place), cell(weight, place[lead:])) if weight else cell(g, place)
-
-    r = cell(rstd, (*where[:lead], *([0] * dims)))
-    inner = div(reduce("sum", ranges, mul(weighted(row), cell(source, row))), count)
-    body = mul(r, sub(weighted(where), mul(cell(source, where), r, r, "q")))
-    rules: list[Rule | None] = [Rule("rms_norm_backward", "rowwise", let("q", inner, body))]
-    outer = [(f"t{axis}" if lead > 1 else "t", size)
-             for axis, size in enumerate(source.shape[:lead])]
-    place = (*(name for name, _ in outer), *(f"i{axis}" for axis in range(dims)))
-    stats = (*place[:lead], *([0] * dims))
-    rules.append(
-        Rule("norm_weight_backward", "reduction",
-             reduce("sum", outer, mul(cell(g, place), cell(source, place), cell(rstd, stats))))
-    )
-    return rules
-
-
 def batch_norm(call: Call) -> list[Rule | None]:
     """(x − μ)·r·w + b a channel, from the batch's moments or the running ones."""
     source: Operand = call["input"]
@@ -346,8 +295,6 @@ TABLE: dict[str, RuleMaker] = {
     "_log_softmax_backward_data": log_softmax_backward,
     "native_layer_norm": layer_norm,
     "native_layer_norm_backward": layer_norm_backward,
-    "_fused_rms_norm": rms_norm,
-    "_fused_rms_norm_backward": rms_norm_backward,
     "native_batch_norm": batch_norm,
     "_native_batch_norm_legit": batch_norm,
     "_native_batch_norm_legit_no_training": batch_norm,
