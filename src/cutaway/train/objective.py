@@ -29,7 +29,16 @@ class Question:
 def ask(
     task: Task, batch: Batch, *, device: torch.device, draw: int, vocabulary: int, share: float
 ) -> Question:
-    """Turn a batch into the task's question; `draw` seeds the hidden words of `fill`."""
+    """Turn a batch into the task's question; `draw` seeds the hidden words of `fill`.
+
+    An empty batch, when there are more processes than batches, asks nothing about one token: it
+    takes the ordinary path with zero gradients, so that its process joins in every exchange.
+    """
+    if not len(batch.indices):
+        token = torch.full((1, 1), Tokenizer.end, device=device)
+        nothing = torch.zeros((1,) if task == "classify" else (1, 1), dtype=torch.long)
+        target = token if task == "translate" else None
+        return Question(token, target, nothing.to(device), 0)
     source, target = to_tensors(batch, device)
     if task == "translate":
         return Question(source, target[:, :-1], target[:, 1:], batch.tokens)
@@ -69,18 +78,6 @@ def hide(
     return hidden, np.where(chosen, ids, PAD)
 
 
-def _shortest(question: Question) -> Question:
-    """A question of one token in the place of one without rows.
-
-    It takes the ordinary path, so that this process joins its fellows in every exchange of
-    weights and gradients on the way.
-    """
-    one = question.source.new_full((1, 1), Tokenizer.end)
-    target = None if question.target is None else one
-    gold = one.new_zeros(1) if question.gold.dim() == 1 else one
-    return Question(one, target, gold, 0)
-
-
 class Objective(nn.Module):
     """The model with its loss: what is differentiated, and what many processes wrap."""
 
@@ -92,13 +89,12 @@ class Objective(nn.Module):
         self.r_drop = settings.r_drop
 
     def forward(self, question: Question) -> Tensor:
-        """The summed loss of one batch; of an empty one zero, reached from every parameter."""
-        if not len(question.source):  # more processes than batches: still part of the reduction
-            return self.forward(_shortest(question)) * 0.0
+        """The summed loss of one batch."""
         smoothing = self.smoothing if self.training else 0.0  # validation asks for plain surprise
         if self.task == "classify":
             logits = self.model.classify(question.source)
-            return smoothed_cross_entropy(logits.float(), question.gold, smoothing).sum()
+            loss = smoothed_cross_entropy(logits.float(), question.gold, smoothing).sum()
+            return loss if question.asked else 0.0 * loss
         places = (question.gold != PAD).flatten().nonzero().squeeze(-1)  # (N,)
         gold = question.gold.flatten().index_select(0, places)
         states = self._states(question, places)  # (N, D)
