@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from cutaway.decode.attending import CrossAttention
+from cutaway.decode.fused import FusedStep
 from cutaway.decode.options import DecodeOptions
 from cutaway.errors import InputError
 from cutaway.model import Transformer
@@ -86,6 +87,7 @@ class Stepper:
         self.state = model.start()
         self.attending = CrossAttention(model) if coverage else None
         self.coverage: Tensor | None = None  # (R, S) attention received so far
+        self.fused = FusedStep(model) if FusedStep.fits(model) and not coverage else None
 
     def step(self, tokens: Tensor) -> Tensor:
         """Feed the newest tokens, (R, n) → log-probabilities of each one's next, (R, n, V)."""
@@ -99,6 +101,9 @@ class Stepper:
         return torch.log_softmax(self.model.project(states), dim=-1)
 
     def _decode(self, tokens: Tensor) -> Tensor:
+        one_more = tokens.shape[1] == 1 and 0 < self.state.length < self.model.config.max_length
+        if self.fused is not None and one_more and self.state.real is None:
+            return self.fused(tokens[:, 0], self.state, self.memory_mask).unsqueeze(1)
         return self.model.decode(tokens, self.memory, self.memory_mask, state=self.state)
 
     def excess(self) -> Tensor:
