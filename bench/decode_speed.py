@@ -10,6 +10,7 @@ and batches bring; absolute figures depend on the machine and on what else it do
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -71,7 +72,7 @@ def main() -> None:
     one_beam = seconds(lambda: search(model, tasks[:1], beam, SPECIAL), 9)
     print(f"{'cached, one sentence, beam 5':34} {one_beam * 1e3:8.1f} ms")
     for tokens in arguments.tokens:
-        taken = seconds(lambda: search(model, tasks, greedy, SPECIAL, tokens=tokens), 3)
+        taken = seconds(partial(search, model, tasks, greedy, SPECIAL, tokens=tokens), 3)
         rate = len(tasks) / taken
         print(f"{f'batches of {tokens} tokens':34} {rate:8.0f} sentences/s {rate * loop:7.1f} x")
     taken = seconds(lambda: search(model, tasks[:128], beam, SPECIAL), 2)
