@@ -8,10 +8,13 @@ __all__ = ["Lesson", "Room", "find", "lessons"]
 
 def lessons() -> tuple[Lesson, ...]:
     """Every lesson, in the order a learner would take them."""
-    from cutaway.lessons import by_hand, masked_attention
+    from cutaway.lessons import by_hand, masked_attention, positions, recommender, self_attention
 
     return (
         by_hand.LESSON,
+        self_attention.LESSON,
+        recommender.LESSON,
+        positions.LESSON,
         masked_attention.LESSON,
     )
 

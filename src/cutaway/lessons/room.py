@@ -36,6 +36,11 @@ class Room:
             )
         return chosen
 
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a trained model at hand."""
+        return self._translator is not None or self.folder is not None
+
     @cached_property
     def translator(self) -> Translator:
         """The trained translator; a lesson that needs one says how to get it."""
