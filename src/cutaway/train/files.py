@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,13 @@ def whole_folder(path: Path) -> Iterator[Path]:
         fsync(path.parent)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def sweep(path: Path) -> None:
+    """Remove what a killed `whole_folder` left beside a path, if the path itself stands."""
+    if path.exists():
+        for left in path.parent.glob(f".{escape(path.name)}.new-*"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _exchange(new: Path, path: Path) -> None:

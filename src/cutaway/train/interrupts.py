@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -16,14 +17,21 @@ class Interrupted(Exception):
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
+        self.number = number
         self.status = 128 + number
 
 
 class Interrupts:
-    """While entered (in the main thread), notes signals instead of dying by them."""
+    """While entered (in the main thread), notes signals instead of dying by them.
 
-    def __init__(self) -> None:
+    Within `echo` seconds a second signal counts as the first once more: a cluster signals every
+    process, torchrun among them, which passes the signal on.
+    """
+
+    def __init__(self, echo: float = 0.0) -> None:
         self.asked = 0  # the signal's number, 0 while there was none
+        self._echo = echo
+        self._since = 0.0
         self._breakable = False
         self._before: dict[int, Any] = {}
 
@@ -44,9 +52,12 @@ class Interrupts:
         self._before = {}
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
         if self.asked:
+            if now - self._since < self._echo:
+                return
             os._exit(128 + number)
-        self.asked = number
+        self.asked, self._since = number, now
         if self._breakable:
             raise Interrupted(number)
 

@@ -14,12 +14,13 @@ from torch import Tensor
 
 from cutaway.config import RunConfig
 from cutaway.corpus import Batch, BatchPlan, Pairs, SampledPairs
-from cutaway.errors import TrainingError
+from cutaway.errors import CheckpointError, TrainingError
 from cutaway.model import Transformer
 from cutaway.train.ahead import ahead
 from cutaway.train.environment import choose_precision
 from cutaway.train.events import Updated, Watch
 from cutaway.train.interrupts import Interrupts
+from cutaway.train.nonfinite import bad_rows
 from cutaway.train.objective import Objective, Question, ask
 from cutaway.train.optimizer import (
     MovingAverage,
@@ -99,6 +100,7 @@ class Trainer:
         self.optimizer = make_optimizer(self.named.items(), self.settings)
         self.average = MovingAverage(self.named, self.settings.ema) if self.settings.ema else None
         together = self.settings.accumulate * processes.world
+        self._drawn: tuple[int, Pairs] | None = None  # an epoch and its pairs
         self.updates_per_epoch = math.ceil(len(self._plan(0)) / together)
         self.updates = self._run_length()
         self.peak = peak_rate(self.settings, prepared.model, self.updates)
@@ -117,7 +119,7 @@ class Trainer:
 
     def _plan(self, epoch: int) -> BatchPlan:
         return BatchPlan(
-            self.prepared.train.lengths,
+            self._pairs(epoch).lengths,
             self.settings.tokens,
             seed=self.settings.seed,
             epoch=epoch,
@@ -126,16 +128,20 @@ class Trainer:
         )
 
     def _pairs(self, epoch: int) -> Pairs:
+        """The pairs as this epoch cuts them: a function of seed and epoch, drawn once an epoch."""
         if not self.sample or self.prepared.task != "translate":
             return self.prepared.train
-        return SampledPairs(
-            self.prepared.train,
-            self.prepared.tokenizer,
-            self.prepared.target_tokenizer,
-            sample=self.sample,
-            seed=self.settings.seed,
-            epoch=epoch,
-        )
+        if self._drawn is None or self._drawn[0] != epoch:
+            sampled = SampledPairs(
+                self.prepared.train,
+                self.prepared.tokenizer,
+                self.prepared.target_tokenizer,
+                sample=self.sample,
+                seed=self.settings.seed,
+                epoch=epoch,
+            )
+            self._drawn = epoch, sampled
+        return self._drawn[1]
 
     def work(self) -> Generator[tuple[list[Batch], int, float]]:
         """This process's batches of each update, the cursor after it, and the epoch's share done.
@@ -162,7 +168,7 @@ class Trainer:
         """One step of the optimizer; returns whether to stop and to save, and the gradient norm."""
         questions = [self._question(batch) for batch in batches]
         self.wrapped.train()
-        loss_sum = 0.0
+        losses: list[float] = []
         for place, (batch, question) in enumerate(zip(batches, questions, strict=True)):
             more = place + 1 < len(batches)
             with self.processes.accumulating(self.wrapped, more):
@@ -172,18 +178,18 @@ class Trainer:
                 ):
                     loss = self.wrapped(question)
                 loss.backward()
-            loss_sum += float(loss.detach())
+            losses.append(float(loss.detach()))
         asked = float(sum(question.asked for question in questions))
         stop = float(self.interrupts.asked > 0)
         save = float(self.processes.first and self._save_due())
         loss_sum, asked, stop, save = self.processes.totals(
-            (loss_sum, asked, stop, save), self.device
+            (sum(losses), asked, stop, save), self.device
         )
-        self._refuse_nonfinite("loss", loss_sum, batches, questions)
+        self._refuse_nonfinite("loss", loss_sum, batches, questions, losses)
         gradients = [p.grad for p in self.named.values() if p.grad is not None]
         scale = self.processes.gradient_scale / asked
-        norm = self._norm(gradients) * scale
-        self._refuse_nonfinite("gradient", norm, batches, questions)
+        norm = float(np.float32(self._norm(gradients) * scale))  # bits no order of adding decides
+        self._refuse_nonfinite("gradient", norm, batches, questions, losses)
         if self.settings.clip and norm > self.settings.clip:
             scale *= self.settings.clip / norm
         torch._foreach_mul_([local(gradient) for gradient in gradients], scale)
@@ -220,31 +226,39 @@ class Trainer:
         return mix(self.settings.seed, DROPOUT, self.progress.epoch, batch.number)
 
     def _norm(self, gradients: list[Tensor]) -> float:
-        """The length of all gradients together; in float64, so that no order of adding shows."""
+        """The length of all gradients together, in twelve digits of float64.
+
+        So no order of adding shows, not even that of shards.
+        """
         kind = torch.float32 if self.device.type == "mps" else torch.float64
         norms = torch._foreach_norm([local(gradient) for gradient in gradients], 2, dtype=kind)
         squares = float(torch.stack([norm.square() for norm in norms]).sum())
-        if self.processes.world > 1 and self.processes.parallel == "fsdp":
+        if self.processes.sharded:
             (squares,) = self.processes.totals((squares,), self.device)
-        return math.sqrt(squares)
+        return float(f"{math.sqrt(squares):.12g}")
 
     def _refuse_nonfinite(
-        self, what: str, value: float, batches: list[Batch], questions: list[Question]
+        self,
+        what: str,
+        value: float,
+        batches: list[Batch],
+        questions: list[Question],
+        losses: list[float],
     ) -> None:
         """Stop before the weights change, naming the update and the sentences."""
         if math.isfinite(value):
             return
         self.optimizer.zero_grad()
         suspects: list[int] = []
-        self.objective.eval()
-        for batch, question in zip(batches, questions, strict=True):
-            if question.asked and self.processes.world == 1:
-                with torch.no_grad():
-                    losses = self.objective.row_losses(question)
-                bad = (~torch.isfinite(losses)).nonzero().flatten().tolist()
-                suspects += [int(batch.indices[row]) for row in bad]
+        for batch, question, loss in zip(batches, questions, losses, strict=True):
+            if not self.processes.sharded:
+                rows = bad_rows(self.objective, question)
+            else:  # a single process cannot compute alone: the batch is as near as it gets
+                rows = [] if math.isfinite(loss) else list(range(len(batch.indices)))
+            suspects += [int(batch.indices[row]) for row in rows]
         every = [int(index) for batch in batches for index in batch.indices]
-        named = suspects or every
+        named = self.processes.gathered(suspects, self.device)
+        named = named or self.processes.gathered(every, self.device)
         numbers = self.prepared.train.numbers
         shown = "; ".join(
             f"line {int(numbers[index]) + 1}: {self._text(index)}" for index in named[:3]
@@ -341,6 +355,12 @@ class Trainer:
         parameters = dict(self.model.named_parameters())
         with torch.no_grad():
             for name, parameter in parameters.items():
+                kept = groups["weights"].get(name)
+                if kept is None or kept.shape != parameter.shape:
+                    raise CheckpointError(
+                        f"the checkpoint has no {name} of shape {tuple(parameter.shape)}; it "
+                        f"belongs to another model: choose another --out"
+                    )
                 parameter.copy_(shaped_like(groups["weights"][name], parameter))
         restore_optimizer(self.optimizer, self.named, groups["optimizer"], self.progress.update)
         if self.average is not None and "ema" in groups:

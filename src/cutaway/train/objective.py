@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cutaway.config import Task, TrainConfig
@@ -108,13 +107,3 @@ class Objective(nn.Module):
         """The model's states where an answer is asked for."""
         states = self.model.states(question.source, question.target)
         return states.flatten(0, 1).index_select(0, places)
-
-    def row_losses(self, question: Question) -> Tensor:
-        """The loss of each sentence alone, (B,): which one is it that cannot be learned from?"""
-        if self.task == "classify":
-            logits = self.model.classify(question.source)
-            return F.cross_entropy(logits.float(), question.gold, reduction="none")
-        logits = self.model(question.source, question.target).float()
-        per_token = F.cross_entropy(logits.flatten(0, 1), question.gold.flatten(), reduction="none")
-        real = question.gold != PAD
-        return torch.where(real, per_token.view(real.shape), 0.0).sum(1)

@@ -5,16 +5,20 @@ of the model in each process, FSDP2 a shard. Two processes give, bit for bit, wh
 accumulates two batches: dropout depends on the batch alone, and a sum of two has no order.
 """
 
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 from torch import Tensor, nn
 
 from cutaway.train.objective import Objective
+
+PATIENCE = timedelta(hours=2)  # the others wait so long while the first one validates
 
 
 @dataclass
@@ -35,7 +39,8 @@ class Processes:
         import torch.distributed as dist
 
         if not dist.is_initialized():
-            dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
+            backend = "nccl" if device_type == "cuda" else "gloo"
+            dist.init_process_group(backend, timeout=PATIENCE)
         return cls(
             rank=dist.get_rank(),
             world=world,
@@ -54,6 +59,11 @@ class Processes:
     def first(self) -> bool:
         """Whether this process writes, validates and reports."""
         return self.rank == 0
+
+    @property
+    def sharded(self) -> bool:
+        """Whether each process holds only a part of the weights."""
+        return self.world > 1 and self.parallel == "fsdp"
 
     @property
     def gradient_scale(self) -> float:
@@ -97,6 +107,36 @@ class Processes:
         tensor = torch.tensor(list(values), dtype=kind, device=device)
         dist.all_reduce(tensor)
         return [float(value) for value in tensor.tolist()]
+
+    def gathered(self, numbers: Sequence[int], device: torch.device) -> list[int]:
+        """The numbers from 0 up of every process, in the order of processes."""
+        if self.world == 1:
+            return list(numbers)
+        import torch.distributed as dist
+
+        longest = torch.tensor([len(numbers)], device=device)
+        dist.all_reduce(longest, op=dist.ReduceOp.MAX)
+        mine = torch.full((int(longest),), -1, dtype=torch.int64, device=device)
+        mine[: len(numbers)] = torch.tensor(numbers, dtype=torch.int64, device=device)
+        rows = [torch.empty_like(mine) for _ in range(self.world)]
+        dist.all_gather(rows, mine)
+        return [number for row in rows for number in row.tolist() if number >= 0]
+
+    def disagree(self, values: Mapping[str, str], device: torch.device) -> list[str]:
+        """Names whose value is not the same in every process; the same answer in all of them."""
+        if self.world == 1:
+            return []
+        import torch.distributed as dist
+
+        digests = [
+            int.from_bytes(hashlib.sha256(text.encode()).digest()[:7]) for text in values.values()
+        ]
+        least = torch.tensor(digests, device=device)
+        most = least.clone()
+        dist.all_reduce(least, op=dist.ReduceOp.MIN)
+        dist.all_reduce(most, op=dist.ReduceOp.MAX)
+        same = (least == most).tolist()
+        return [name for name, equal in zip(values, same, strict=True) if not equal]
 
     def shared(self, values: dict[str, float], device: torch.device) -> dict[str, float]:
         """The first process's values in every process; as JSON text, never pickled."""

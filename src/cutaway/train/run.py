@@ -27,8 +27,9 @@ from cutaway.train.board import board
 from cutaway.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, set_aside
 from cutaway.train.environment import choose_device, describe, differences
 from cutaway.train.events import Note, Saved, Scores, Started, Validate, Validated, Watch
-from cutaway.train.files import damage
+from cutaway.train.files import MANIFEST, damage, sweep
 from cutaway.train.folder import ModelFolder, write_model_folder
+from cutaway.train.identity import changes, identity
 from cutaway.train.interrupts import Interrupted, Interrupts
 from cutaway.train.loop import Trainer, loaded
 from cutaway.train.objective import Objective, ask
@@ -38,8 +39,8 @@ from cutaway.train.report import write_report
 from cutaway.train.snapshots import forget_after, read_index, snapshot_updates, write_snapshot
 
 SAMPLES = 3  # validation sentences shown while they get better
-# Settings that decide no bit of the weights: changing them is no reason to stop.
-HARMLESS = {"save_minutes", "keep", "tensorboard", "threads", "device", "parallel", "log_every"}
+ECHO = 5.0  # seconds in which torchrun passes on a signal that this process has had already
+STOPPED = "stopped by signal"  # in the place of a score: validation was broken off
 
 
 def train(
@@ -62,7 +63,8 @@ def train(
     processes = Processes.join(config.train.parallel, device.type)
     device = choose_device(config.train, processes.local_rank)
     try:
-        with Interrupts() as interrupts, torch.random.fork_rng(devices=[]):
+        echo = ECHO if processes.world > 1 else 0.0
+        with Interrupts(echo) as interrupts, torch.random.fork_rng(devices=[]):
             run = Run(config, Path(out), processes, device, interrupts, validate, watch)
             return run.all(allow_changes, at_once)
     finally:
@@ -104,7 +106,8 @@ class Run:
         """Prepare or resume, train, finish."""
         refuse_foreign(self.out, self.work)
         checkpoint = self._find_checkpoint()
-        self.prepared = prepare(self.config, self._kept_tokenizers())
+        self.prepared = prepare(self.config, self._kept_tokenizers() if checkpoint else None)
+        self._agree()
         for note in self.prepared.notes:
             self.watch(Note(note))
         self.trainer = Trainer(
@@ -166,15 +169,34 @@ class Run:
         checkpoint, problems = load_checkpoint(self.work / "checkpoints")
         for problem in problems:
             self.watch(Note(f"damaged checkpoint {problem}", warning=True))
+        manifest = (checkpoint.path / MANIFEST).read_text() if checkpoint else ""
+        if self.processes.disagree({"checkpoint": manifest}, self.device):
+            raise CheckpointError(
+                f"the processes do not find the same checkpoint in {self.work / 'checkpoints'}; "
+                f"give an --out on a disk that all machines share"
+            )
         if problems and checkpoint is not None and self.processes.first:
             set_aside(self.work / "checkpoints", int(checkpoint.state["progress"]["update"]))
+        if self.processes.first:
+            sweep(self.out)
         self.processes.wait()
         return checkpoint
+
+    def _agree(self) -> None:
+        """All processes must have read the same: each takes its part of one order."""
+        mine = identity(self.config, self.prepared, self.processes.world)
+        mine["settings"] = {name: mine["settings"][name] for name in ("tokenizer", "train")}
+        parts = {name: json.dumps(value, sort_keys=True) for name, value in mine.items()}
+        if apart := self.processes.disagree(parts, self.device):
+            raise TrainingError(
+                f"the processes differ in {', '.join(apart)}; give the same command and the same "
+                f"files on every machine"
+            )
 
     def _kept_tokenizers(self) -> tuple[Tokenizer, Tokenizer | None] | None:
         """The tokenizers of a run that has begun: learning them again would only cost time."""
         source, target = self.work / "tokenizer.model", self.work / "target.model"
-        if not (self.work / "checkpoints").is_dir() or not source.is_file():
+        if not source.is_file():
             return None
         return Tokenizer.load(source), Tokenizer.load(target) if target.is_file() else None
 
@@ -183,18 +205,15 @@ class Run:
         self.prepared.tokenizer.save(self.work / "tokenizer.model")
         if self.prepared.target_tokenizer is not None:
             self.prepared.target_tokenizer.save(self.work / "target.model")
+        forget_after(self.work / "snapshots", -1)
         (self.work / "timing.jsonl").write_bytes(b"")
         self._write_log()
 
     def _resume(self, checkpoint: Checkpoint, allow_changes: bool) -> None:
         """Restore everything, and report what is not as it was."""
         state, groups = checkpoint.state, checkpoint.groups
-        now = self._identity()
-        changed = [
-            line
-            for line in differences(state["identity"], now)
-            if line.partition(":")[0] not in {f"settings.train.{name}" for name in HARMLESS}
-        ]
+        now = identity(self.config, self.prepared, self.processes.world)
+        changed, harmless = changes(state["identity"], now)
         if changed and not allow_changes:
             raise TrainingError(
                 f"this run was begun otherwise: {'; '.join(changed)}. Run the old command to "
@@ -202,6 +221,8 @@ class Run:
             )
         for line in changed:
             self.watch(Note(f"changed since the run began: {line}", warning=True))
+        for line in harmless:
+            self.watch(Note(f"changed since the run began, and the run goes on: {line}", True))
         for line in differences(state["environment"], self.environment):
             self.watch(
                 Note(f"other environment, results may differ in the last bits: {line}", True)
@@ -214,26 +235,11 @@ class Run:
         self.signatures = dict(state.get("signatures", {}))
         if self.processes.first:
             live = self.work / "log.jsonl"
-            if live.is_file() and not live.read_bytes().startswith(checkpoint.log):
+            found = live.read_bytes() if live.is_file() else b""  # a kill may have cut it short
+            if not (found.startswith(checkpoint.log) or checkpoint.log.startswith(found)):
                 self.watch(Note("log.jsonl was altered; restored from the checkpoint", True))
             self._write_log()
             forget_after(self.work / "snapshots", self.trainer.progress.update)
-
-    def _identity(self) -> dict[str, Any]:
-        """What must be the same for a resumed run to be the same run."""
-        prepared = self.prepared
-        target = prepared.target_tokenizer
-        settings = self.config.to_tables()
-        return {
-            "settings": {name: settings[name] for name in ("tokenizer", "model", "train")},
-            "shape": prepared.model.to_dict(),
-            "data": {
-                "training": prepared.train.fingerprint,
-                "validation": prepared.validation.fingerprint if prepared.validation else "",
-            },
-            "tokenizer": prepared.tokenizer.fingerprint,
-            "target_tokenizer": target.fingerprint if target else "",
-        }
 
     def _announce(self, checkpoint: Checkpoint | None) -> None:
         trainer = self.trainer
@@ -258,9 +264,14 @@ class Run:
         weights = self.trainer.evaluated_weights()
         metrics: dict[str, float] = {}
         if self.processes.first:
-            with self.interrupts.breakable():
-                metrics, outputs = self._scores(weights)
+            try:
+                with self.interrupts.breakable():
+                    metrics, outputs = self._scores(weights)
+            except Interrupted as stopped:  # the others wait for the scores: they must hear of it
+                metrics = {STOPPED: float(stopped.number)}
         metrics = self.processes.shared(metrics, self.device)
+        if STOPPED in metrics:
+            raise Interrupted(int(metrics[STOPPED]))
         progress.validated = progress.update
         score = self._score(metrics)
         better = progress.best is None or score > progress.best
@@ -341,7 +352,7 @@ class Run:
                 groups[f"average-{place}"] = weights
             values = {
                 "progress": state,
-                "identity": self._identity(),
+                "identity": identity(self.config, self.prepared, self.processes.world),
                 "environment": self.environment,
                 "signatures": self.signatures,
             }
