@@ -199,6 +199,7 @@ def beam_search(
             if options.coverage_penalty > 0
             else [0.0] * len(costs)
         )
+        before = [len(sentence.growing) for sentence in active]
         rows: list[int] = []
         row = 0  # the first of the sentence's rows
         for sentence in active:
@@ -215,10 +216,11 @@ def beam_search(
                 ]
             row += len(sentence.growing)
             rows += sentence.advance(candidates, margin)
+        sizes = [len(sentence.growing) for sentence in active]
         active = [sentence for sentence in active if not sentence.done]
         fed = [[node.token] for sentence in active for node in sentence.growing]
         if active and rows != list(range(len(costs))):
-            stepper.select(torch.tensor(rows, device=stepper.device))
+            stepper.select(torch.tensor(rows, device=stepper.device), same_sources=sizes == before)
         step += 1
     return [sentence.result(margin) for sentence in sentences]
 

@@ -115,12 +115,13 @@ class Stepper:
             raise InputError("no coverage was asked for; make the Stepper with coverage=True")
         return (self.coverage - 1).clamp(min=0).sum(1)
 
-    def select(self, rows: Tensor) -> None:
-        """Keep these rows, in this order; a row may be taken several times."""
-        self.state.select(rows)
-        if self.memory is not None:
-            self.memory = self.memory[rows]
-        if self.memory_mask is not None:
+    def select(self, rows: Tensor, *, same_sources: bool = False) -> None:
+        """Keep these rows, in this order; a row may be taken several times.
+
+        `same_sources`: every row stays with its source. The memory itself is no longer read.
+        """
+        self.state.select(rows, same_sources=same_sources)
+        if self.memory_mask is not None and not same_sources:
             self.memory_mask = self.memory_mask[rows]
         if self.coverage is not None:
             self.coverage = self.coverage[rows]

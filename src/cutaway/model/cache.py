@@ -69,10 +69,15 @@ class DecodingState:
         self.real = torch.cat([self.real, real], dim=1)
         return self.real.unsqueeze(1)
 
-    def select(self, rows: Tensor) -> None:
-        """Keep these batch rows of every cache, in this order (beam search, early removal)."""
+    def select(self, rows: Tensor, *, same_sources: bool = False) -> None:
+        """Keep these batch rows of every cache, in this order (beam search, early removal).
+
+        `same_sources`: every row still belongs to the source it belonged to, so that what was
+        projected from the encoder's output may stay where it is.
+        """
         if self.real is not None:
             self.real = self.real[rows]
         for layer in self.layers:
             layer.self_attention.select(rows)
-            layer.cross_attention.select(rows)
+            if not same_sources:
+                layer.cross_attention.select(rows)
