@@ -28,9 +28,10 @@ class Source:
         self.made += 1
 
         def draw(*sizes: int) -> Tensor:
-            return torch.rand(*sizes, generator=self.generator, dtype=torch.float64) * (
-                high - low
-            ) + low
+            return (
+                torch.rand(*sizes, generator=self.generator, dtype=torch.float64) * (high - low)
+                + low
+            )
 
         if layout == "transposed" and len(shape) > 1:
             made = draw(*shape[:-2], shape[-1], shape[-2]).transpose(-2, -1)
@@ -124,8 +125,13 @@ def running(s: Source) -> Tensor:
     order = x.sort(dim=0, descending=True)
     sums = x.cumsum(2) + x.cumprod(1)
     placed = (x.detach() > 0).nonzero().sum() + top.indices.sum() + order.indices.sum()
-    return sums.sum() + top.values.sum() + order.values[0].sum() + placed + x.tril().sum() + (
-        x.triu(1).sum()
+    return (
+        sums.sum()
+        + top.values.sum()
+        + order.values[0].sum()
+        + placed
+        + x.tril().sum()
+        + (x.triu(1).sum())
     )
 
 
@@ -137,9 +143,7 @@ def products(s: Source) -> Tensor:
     flat = x @ y + torch.addmm(bias, x, y, beta=0.5, alpha=2.0) + F.linear(x, w, bias)
     batch = torch.baddbmm(s.tensor(3, a, c), z, y.expand(3, b, c)) + torch.bmm(z, y.expand(3, b, c))
     vectors = x @ vector + torch.addmv(s.tensor(a), x, vector) + torch.mv(x, vector)
-    return flat + batch + vectors[:, None] + vector.dot(vector) + torch.einsum(
-        "nab,bc->ac", z, y
-    )
+    return flat + batch + vectors[:, None] + vector.dot(vector) + torch.einsum("nab,bc->ac", z, y)
 
 
 def rows(s: Source) -> Tensor:
@@ -170,7 +174,9 @@ def lookups(s: Source) -> Tensor:
     table, x = s.tensor(a, b), s.tensor(a, b, c)
     ids = s.whole(2, 3, below=a)
     found = F.embedding(ids, table, padding_idx=1)
-    picked = x.gather(1, s.whole(a, 2, c, below=b)).sum() + x.index_select(2, s.whole(4, below=c)).sum()
+    picked = (
+        x.gather(1, s.whole(a, 2, c, below=b)).sum() + x.index_select(2, s.whole(4, below=c)).sum()
+    )
     sliced = x[s.whole(3, below=a), :, s.whole(3, below=c) - c].sum() + x[:, s.truth(b)].sum()
     chosen = x.masked_select(x.detach() > 0).sum() + x[x.detach() > 0.3].sum()
     return found + picked + sliced + chosen
@@ -180,7 +186,9 @@ def scatters(s: Source) -> Tensor:
     a, b, _ = s.sizes
     x = s.tensor(a, b)
     ids = s.whole(a, 2, below=b)
-    put = x.scatter(1, s.whole(a, 1, below=b), s.tensor(a, 1)) + x.scatter_add(1, ids, s.tensor(a, 2))
+    put = x.scatter(1, s.whole(a, 1, below=b), s.tensor(a, 1)) + x.scatter_add(
+        1, ids, s.tensor(a, 2)
+    )
     put = put + x.scatter(1, s.whole(a, 1, below=b), 2.5)
     put = put + x.index_add(0, s.whole(3, below=a), s.tensor(3, b), alpha=0.5)
     put = put + x.index_put((s.whole(4, below=a),), s.tensor(4, b), accumulate=True)
@@ -222,13 +230,13 @@ def windows(s: Source) -> Tensor:
     line = F.conv1d(s.tensor(2, 3, 11), s.tensor(5, 3, 4), padding=2)
     back = F.conv_transpose2d(x, s.tensor(4, 3, 2, 3), stride=2).detach()
     best = F.max_pool2d(x, 3, stride=2, padding=1)
-    mean = F.avg_pool2d(x, 2, padding=1) + F.avg_pool2d(
-        x, 2, padding=1, count_include_pad=False
-    )
+    mean = F.avg_pool2d(x, 2, padding=1) + F.avg_pool2d(x, 2, padding=1, count_include_pad=False)
     fitted = F.adaptive_avg_pool2d(x, (3, 4))
     return sum(
-        (part.sum() * (1 + place) for place, part in enumerate(
-            [grouped, dilated, line, back, best, mean, fitted])),
+        (
+            part.sum() * (1 + place)
+            for place, part in enumerate([grouped, dilated, line, back, best, mean, fitted])
+        ),
         torch.zeros((), dtype=torch.float64),
     )
 

@@ -70,15 +70,14 @@ def test_an_explanation_is_complete() -> None:
     assert explanation.formula.startswith("<math")
     assert "<mi>query</mi>" in explanation.formula
     addresses = [operand.address for operand in explanation.operands]
-    assert addresses[:3] == [
-        f"decoder.layers.0.cross_attention.query[1,0,2,{k}]" for k in range(3)
-    ]
+    assert addresses[:3] == [f"decoder.layers.0.cross_attention.query[1,0,2,{k}]" for k in range(3)]
     assert "decoder.layers.0.cross_attention.key[1,0,3,0]" in addresses
     data = explanation.to_dict()
     assert data["text"] == explanation.text
-    assert "".join(
-        part if isinstance(part, str) else part["text"] for part in data["tokens"][0]
-    ) == explanation.text
+    assert (
+        "".join(part if isinstance(part, str) else part["text"] for part in data["tokens"][0])
+        == explanation.text
+    )
 
 
 def test_recursion_ends_at_parameters_inputs_constants_and_draws() -> None:

@@ -16,7 +16,9 @@ def names(trace: glass.Trace, path: str) -> list[str]:
     return [
         value.name
         for value in trace
-        if value.path == path and value.name is not None and value.source is None
+        if value.path == path
+        and value.name is not None
+        and value.source is None
         and value.number == 1
     ]
 

@@ -107,3 +107,8 @@ class _Patching(Recorder):
         """The tensor, or its replacement if the author's line gives it a patched name."""
         address = self.trace.give_name(self.find(tensor), path, number, name, weak=weak)
         return self.patches.replace(address, tensor) if address in self.patches.changes else tensor
+
+    def given_back(self, tensor: Tensor, path: str, number: int) -> Tensor:
+        """A module's output, or its replacement."""
+        address = self.trace.returned(self.find(tensor), path, number)
+        return self.patches.replace(address, tensor) if address in self.patches.changes else tensor

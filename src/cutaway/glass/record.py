@@ -193,12 +193,17 @@ class Recorder:
             if entry.plain and isinstance(result, Tensor):
                 result = self.called(result, entry.path, entry.number, "output", weak=True)
             elif isinstance(result, Tensor):
-                self.trace.returned(self.find(result), entry.path, entry.number)
+                result = self.given_back(result, entry.path, entry.number)
         return None if result is output else result
 
     def called(self, tensor: Tensor, path: str, number: int, name: str, *, weak: bool) -> Tensor:
         """Give a tensor its name; a patch may put another in its place."""
         self.trace.give_name(self.find(tensor), path, number, name, weak=weak)
+        return tensor
+
+    def given_back(self, tensor: Tensor, path: str, number: int) -> Tensor:
+        """What a module of the author's returns is its `output`, if nothing else has that name."""
+        self.trace.returned(self.find(tensor), path, number)
         return tensor
 
     @property

@@ -89,12 +89,14 @@ class Trace:
         """A further address of a value."""
         self.aliases[address] = value.id
 
-    def returned(self, value: Value, path: str, number: int) -> None:
+    def returned(self, value: Value, path: str, number: int) -> str:
         """What a module's call gave back is its `output`, unless the author has one of that name."""
         address = join(path, "output", number)
-        if path and address not in self._counts:
-            self._counts[address] = 1
-            self.alias(address, value)
+        if not path or address in self._counts:
+            return ""
+        self._counts[address] = 1
+        self.alias(address, value)
+        return address
 
     def seal(self) -> None:
         """Name what has no name yet: intermediates, gradients, the rest of the backward pass."""

@@ -1,0 +1,172 @@
+"""A trace as data: the same after a round trip, and readable without this package."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cutaway import glass
+from cutaway.errors import TraceError
+from cutaway.glass.api import Served, Traces
+from cutaway.glass.values import Value
+from tests.glass.samples import forward, model, training_step
+
+
+@pytest.fixture(scope="module")
+def trace() -> glass.Trace:
+    made = model(torch.float32, dropout=0.1).train()
+    recorded = training_step(made, torch.optim.AdamW(made.parameters(), lr=0.1))
+    recorded.label(source=list("abcde"), target=list("wxyz"))
+    return recorded
+
+
+def same(left: Value, right: Value) -> bool:
+    return torch.equal(torch.nan_to_num(left.tensor()), torch.nan_to_num(right.tensor()))
+
+
+def test_a_saved_trace_is_the_trace(trace: glass.Trace, tmp_path: Path) -> None:
+    trace.save(tmp_path / "run")
+    loaded = glass.load(tmp_path / "run")
+    assert sorted(file.name for file in (tmp_path / "run").iterdir()) == [
+        "tensors.safetensors", "trace.json",
+    ]  # fmt: skip
+    assert [value.address for value in loaded] == [value.address for value in trace]
+    assert loaded.aliases == trace.aliases
+    assert loaded.labels == trace.labels
+    assert all(
+        same(left, right)
+        for left, right in zip(trace, loaded, strict=True)
+        if left.op != "aten.empty_like.default"
+    )
+    proof = loaded.prove()
+    assert proof.complete
+    assert proof.cells == trace.prove().cells
+    for address in ("loss", "decoder.layers.0.cross_attention.softmax[0,1,2,3]"):
+        ours, theirs = trace.explain(address), loaded.explain(address)
+        assert ours.to_dict() == theirs.to_dict()
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again" / "trace.json").read_text() == (
+        tmp_path / "run" / "trace.json"
+    ).read_text()
+
+
+def test_the_stream_is_what_the_format_says(trace: glass.Trace) -> None:
+    stream = glass.bundle(trace)
+    assert stream[:8] == b"CUTAWAY1"
+    length = int.from_bytes(stream[8:16], "little")
+    assert (16 + length) % 8 == 0
+    header = json.loads(stream[16 : 16 + length])
+    assert header["format"] == "cutaway-trace"
+    assert header["version"] == 1
+    kinds = {row["kind"] for row in header["rules"]}
+    assert kinds <= set(
+        "view lookup contraction pointwise rowwise reduction join scatter source opaque".split()
+    )
+    assert {row["name"] for row in header["rules"]} == set(header["words"])
+    for value in header["values"]:
+        row = header["buffers"][value["buffer"]]
+        begin = 16 + length + row["start"]
+        assert row["start"] % 8 == 0
+        dtype = np.dtype(row["dtype"]).newbyteorder("<")
+        flat = np.frombuffer(stream, dtype, row["length"], begin)
+        strides = value.get("strides")
+        if strides is None:
+            strides = [
+                int(np.prod(value["shape"][axis + 1 :])) for axis in range(len(value["shape"]))
+            ]
+        cells = np.lib.stride_tricks.as_strided(
+            flat[value.get("offset", 0) :],
+            value["shape"],
+            [stride * dtype.itemsize for stride in strides],
+        )
+        expected = trace.value(value["address"]).tensor().numpy()
+        np.testing.assert_array_equal(cells, expected)
+        assert header["modules"][value["module"]]["path"] == trace.value(value["address"]).path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("[]", "expected format"),
+        ('{"format": "cutaway-trace", "version": 99}', "version 99"),
+        ('{"format": "cutaway-trace", "version": 1}', "damaged"),
+    ],
+)
+def test_broken_files_are_told_in_one_line(
+    trace: glass.Trace, tmp_path: Path, text: str, message: str
+) -> None:
+    trace.save(tmp_path / "run")
+    (tmp_path / "run" / "trace.json").write_text(text)
+    with pytest.raises(TraceError, match=message):
+        glass.load(tmp_path / "run")
+    with pytest.raises(TraceError, match="is no trace"):
+        glass.load(tmp_path / "nowhere")
+
+
+def test_bfloat16_and_booleans_travel(tmp_path: Path) -> None:
+    with glass.record() as trace:
+        x = torch.rand(3, 5).bfloat16()
+        big = x > 0.5
+        total = (x * big).sum()
+    assert trace.prove().complete
+    trace.save(tmp_path / "run")
+    assert torch.equal(glass.load(tmp_path / "run")["x"].tensor, x)
+    served = Served(trace)
+    assert served.window("x")[1] == x.view(torch.int16).numpy().tobytes()
+    assert served.window("big")[1] == big.numpy().tobytes()
+    assert total.dtype == torch.bfloat16
+
+
+def test_windows_carry_their_cells(trace: glass.Trace) -> None:
+    served = Served(trace)
+    name = "decoder.layers.0.cross_attention.scores"
+    meta, data = served.window(name, [(0, 1), (1, 2), (0, 3), (2, 99)])
+    assert meta == {
+        "address": name,
+        "shape": [1, 1, 3, 3],
+        "whole": [2, 2, 4, 5],
+        "dtype": "float32",
+    }
+    expected = trace[name].tensor[0:1, 1:2, 0:3, 2:5].detach()
+    assert data == expected.contiguous().numpy().tobytes()
+    meta, data = served.window(f"{name}[0,1,:,2]")
+    assert meta["shape"] == [4]
+    with pytest.raises(TraceError, match="give one an axis"):
+        served.window(name, [(0, 1)])
+    with pytest.raises(TraceError, match="runs backwards"):
+        served.window(name, [(0, 1), (1, 2), (3, 1), (0, 1)])
+
+
+def test_the_api_answers_in_plain_data(trace: glass.Trace) -> None:
+    served = Served(trace)
+    header = json.loads(served.structure())
+    assert len(header["values"]) == len(trace)
+    number = header["values"][5]["buffer"]
+    assert len(served.buffer(number)) == header["buffers"][number]["length"] * (
+        np.dtype(header["buffers"][number]["dtype"]).itemsize
+    )
+    with pytest.raises(TraceError, match="no buffer"):
+        served.buffer(10**6)
+    json.dumps(served.explain("decoder.layers.0.cross_attention.masked[1,0,0,4]"), allow_nan=False)
+    proof = served.prove("decoder.layers.0.*")
+    assert proof["complete"]
+    json.dumps(proof, allow_nan=False)
+    found = served.diff(Served(forward(model(torch.float32))))
+    json.dumps(found, allow_nan=False)
+    assert len(served.bundle(compressed=True)) < len(served.bundle())
+
+
+def test_old_traces_make_room(trace: glass.Trace) -> None:
+    held = Traces(limit=2)
+    first, second = held.add(trace), held.add(trace)
+    held.get(first)
+    third = held.add(trace)
+    assert held.get(first).trace is held.get(third).trace is trace
+    with pytest.raises(TraceError, match="no trace"):
+        held.get(second)
+    held.remove(first)
+    with pytest.raises(TraceError):
+        held.get(first)
