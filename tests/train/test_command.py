@@ -116,3 +116,7 @@ def test_a_second_demo_reuses_the_folder(demo_folder: Path) -> None:
     assert "unseen test sentences translated exactly" in result.stdout
     assert "Attention of" in result.stdout
     assert (demo_folder / "manifest.json").read_bytes() == before
+    other = CliRunner().invoke(
+        app, ["demo", "--no-serve", "--pair", "en-zh", "--out", str(demo_folder)]
+    )
+    assert "holds a model for en → fr" in str(other.exception)

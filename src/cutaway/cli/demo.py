@@ -29,9 +29,10 @@ RECIPE: dict[str, dict[str, Any]] = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Model folder to make, or to reuse.")] = Path(
-        "demo-model"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Model folder to make or reuse; demo-model, or demo-model-zh."),
+    ] = None,
     pair: Annotated[str, typer.Option(help="Languages: en-fr or en-zh.")] = "en-fr",
     serve: Annotated[bool, typer.Option(help="Open the page when the model is ready.")] = True,
     browser: Annotated[
@@ -48,6 +49,7 @@ def demo(
     from cutaway.decode import Translator
 
     console = Console()
+    out = out or Path("demo-model" if pair == "en-fr" else f"demo-model-{pair[3:]}")
     with stopping(out):
         watched = trained(
             out, pair, threads, console, port=port if serve else None, browser=browser
@@ -67,12 +69,20 @@ def trained(
     from cutaway.cli.validation import validator
     from cutaway.cli.watching import watching
     from cutaway.config import RunConfig
+    from cutaway.errors import InputError
+    from cutaway.train.folder import read_model_folder
     from cutaway.train.run import finished, train
 
     tables = {**RECIPE, "data": {"embedded": pair}}
     tables["train"] = {**RECIPE["train"], "threads": threads}
     config = RunConfig.from_tables(tables)
     if finished(out):
+        known = read_model_folder(out).languages
+        if known != tuple(pair.split("-")):
+            raise InputError(
+                f"{out} holds a model for {' → '.join(known or ('?',))}; for {pair} give another "
+                f"--out, or delete it"
+            )
         console.print(f"{out} is trained already; delete it to train anew", highlight=False)
         return False
     console.print(
