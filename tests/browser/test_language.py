@@ -81,7 +81,8 @@ UNTRANSLATED = """
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode, parent = node.parentElement;
-    if (!parent.closest('script, noscript, style, [translate=no], math') && parent.offsetParent !== null
+    const skipped = 'script, noscript, style, [translate=no], math';
+    if (!parent.closest(skipped) && parent.offsetParent !== null
         && /[A-Za-z\\u4e00-\\u9fff]{2,}/.test(node.textContent.replace(/⟦.*?⟧/gs, '')))
       found.push(node.textContent.trim());
   }
@@ -89,7 +90,8 @@ UNTRANSLATED = """
     if (element.closest('[translate=no]') || element.offsetParent === null) continue;
     for (const name of ['aria-label', 'placeholder']) {
       const text = element.getAttribute(name) ?? '';
-      if (/[A-Za-z]{3,}/.test(text.replace(/⟦.*?⟧/gs, '')) && !text.includes('⟦')) found.push(`${name}: ${text}`);
+      const bare = /[A-Za-z]{3,}/.test(text.replace(/⟦.*?⟧/gs, '')) && !text.includes('⟦');
+      if (bare) found.push(`${name}: ${text}`);
     }
   }
   return found;

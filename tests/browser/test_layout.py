@@ -54,9 +54,11 @@ def test_the_inspector_is_a_sheet_on_a_phone(browser: Any, served: tuple[str, Se
 
 
 NAMELESS = """
-() => [...document.querySelectorAll('button, a, input, select, [role=button], [role=img], [tabindex="0"]')]
+() => [...document.querySelectorAll(
+    'button, a, input, select, [role=button], [role=img], [tabindex="0"]')]
   .filter(e => e.offsetParent !== null || e instanceof SVGElement)
-  .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.title || e.labels?.length))
+  .filter(e => !e.getAttribute('aria-label') && !e.textContent.trim())
+  .filter(e => !e.title && !e.labels?.length)
   .map(e => e.outerHTML.slice(0, 120))
 """
 

@@ -15,13 +15,16 @@ from tests.browser.conftest import Watched
 
 pytestmark = pytest.mark.browser
 
-UNARY = (
-    "neg abs sign exp expm1 log log1p log2 sqrt rsqrt recip sin cos tan tanh sigmoid erf "
-    "floor ceil trunc round isnan not"
-).split()
-BINARY = (
-    "add mul sub div pow maximum minimum atan2 idiv mod fmod eq ne lt le gt ge and or xor"
-).split()
+# fmt: off
+UNARY = [
+    "neg", "abs", "sign", "exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt", "recip", "sin",
+    "cos", "tan", "tanh", "sigmoid", "erf", "floor", "ceil", "trunc", "round", "isnan", "not",
+]
+BINARY = [
+    "add", "mul", "sub", "div", "pow", "maximum", "minimum", "atan2", "idiv", "mod", "fmod",
+    "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor",
+]
+# fmt: on
 NUMBERS = [-2.5, -1.0, -0.3, 0.0, 0.5, 1.0, 1.5, 2.5, 3.7, 40.0]
 WHOLE = [-7, -1, 0, 1, 2, 5, 12]
 EDGES: list[Any] = [["inf"], ["-inf"], ["nan"]]

@@ -1,4 +1,4 @@
-"""What a person does: translate, step, choose another word, open, walk, change, compare, go back."""
+"""What a person does: translate, step, choose another word, open, walk, change, compare."""
 
 import json
 import re

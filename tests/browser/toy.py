@@ -63,7 +63,7 @@ def build(path: Path, *, updates: int = 160, layers: int = 2, width: int = 24) -
         logits = model(source, target[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     model.eval()
     folder = ModelFolder(model, tokenizer, languages=("en", "fr"), generation={"beam": 1})

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, Field
@@ -22,6 +22,7 @@ from cutaway.glass.html import document, script, style
 from cutaway.serve.glass_routes import glass_routes
 from cutaway.serve.progress import Progress
 from cutaway.serve.session import Session
+from cutaway.serve.teaching import Teaching
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
@@ -62,13 +63,17 @@ class Pair(BaseModel):
     rate: float = Field(default=1e-3, gt=0, le=1)
 
 
+class Telling(BaseModel):
+    """How a lesson is to be told: what the learner chose, by the names of its controls."""
+
+    choices: dict[str, Any] = Field(default={}, max_length=50)
+
+
 def create_app(
     translator: Translator | None = None,
     *,
     folder: Path | None = None,
     traces: dict[str, Trace] | None = None,
-    lessons: Sequence[dict[str, Any]] = (),
-    lesson: Callable[[str], dict[str, Any]] | None = None,
     examples: Sequence[str] = (),
     hosts: Sequence[str] = (),
     progress: Progress | None = None,
@@ -76,18 +81,18 @@ def create_app(
 ) -> FastAPI:
     """The application for a translator, for recorded traces, or both.
 
-    `lessons` lists what `lesson` can tell by id (see docs/page-internals.md); `hosts` are names
-    beside this machine's own under which it may be called; `warm` records something small in the
-    background, so that the first reader need not wait.
+    `hosts` are names beside this machine's own under which it may be called; `warm` records
+    something small in the background, so that the first reader need not wait.
     """
     app = FastAPI(title="Cutaway", docs_url=None, redoc_url=None, openapi_url=None)
     session = Session(translator, folder)
     for key, trace in (traces or {}).items():
-        session.adopt(trace, key)
+        session.hold(key, trace)
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
     if warm:
         pool.submit(session.warm)
     learning = progress or Progress(folder)
+    teaching = Teaching(session, folder, translator)
     allowed = LOCAL | set(hosts)
 
     async def in_model_thread(work: Callable[[], T]) -> T:
@@ -147,7 +152,7 @@ def create_app(
             "examples": list(examples),
             "snapshots": session.snapshots,
             "traces": [{"key": k, "title": k, "kind": "trace"} for k in traces or {}],
-            "lessons": list(lessons),
+            "lessons": teaching.list(),
         }
 
     @app.get("/api/info")
@@ -172,12 +177,9 @@ def create_app(
 
     app.include_router(glass_routes(session))
 
-    @app.get("/api/lessons/{name}")
-    async def one_lesson(name: str) -> dict[str, Any]:
-        if lesson is None or name not in {item["id"] for item in lessons}:
-            raise HTTPException(404, f"no lesson {name!r}")
-        told = lesson
-        return await in_model_thread(lambda: told(name))
+    @app.post("/api/lessons/{name}")
+    async def lesson(name: str, telling: Telling) -> dict[str, Any]:
+        return await in_model_thread(lambda: teaching.tell(name, telling.choices))
 
     app.state.session = session
     return app

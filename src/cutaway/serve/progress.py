@@ -8,7 +8,7 @@ from typing import Any
 from cutaway.train.run import ended
 from cutaway.train.snapshots import read_index
 
-QUIET = 120.0  # seconds without a new line after which a run is taken to have ended
+QUIET = 600.0  # seconds without a new line after which a run is taken to have ended
 
 
 class Progress:
@@ -26,30 +26,31 @@ class Progress:
         """Curves, samples and snapshots."""
         log = self._log()
         lines = _lines(log) if log is not None else []
-        curves: dict[str, list[tuple[int, float]]] = {"train": [], "valid": []}
+        curves: dict[str, list[tuple[int, float]]] = {"train": [], "valid": [], "bleu": []}
         samples: list[dict[str, Any]] = []
         step = 0
         for line in lines:
             step = int(line.get("update", step))
-            if isinstance(line.get("loss"), (int, float)):
-                curves["train"].append((step, line["loss"]))
-            scores = line.get("metrics", line)
-            if isinstance(scores.get("valid_loss", scores.get("val_loss")), (int, float)):
-                curves["valid"].append((step, scores.get("valid_loss", scores.get("val_loss"))))
-            for sample in line.get("samples", ()):
-                source, reference, output = sample
+            for name, key in (("train", "loss"), ("valid", "valid_loss"), ("bleu", "valid_bleu")):
+                if isinstance(line.get(key), (int, float)):
+                    curves[name].append((step, line[key]))
+            for source, reference, output in line.get("samples", ()):
                 samples.append(
                     {"step": step, "source": source, "reference": reference, "output": output}
                 )
-        quiet = time.time() - log.stat().st_mtime if log is not None else QUIET
-        done = self.folder is not None and ended(self.folder)
         return {
-            "running": not done and quiet < QUIET,
+            "running": self._running(log),
             "step": step,
             "curves": {name: points for name, points in curves.items() if points},
             "samples": samples,
             "snapshots": self._snapshots(),
         }
+
+    def _running(self, log: Path | None) -> bool:
+        """Whether it has not come to its end and said something not long ago."""
+        if log is None or (self.folder is not None and ended(self.folder)):
+            return False
+        return time.time() - log.stat().st_mtime < QUIET
 
     def _log(self) -> Path | None:
         for place in (self.run, self.folder):

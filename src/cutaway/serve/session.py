@@ -48,6 +48,8 @@ class Session:
         self._own = translator
         self.folder = folder
         self.runs: OrderedDict[str, Recorded] = OrderedDict()
+        self.held: dict[str, Recorded] = {}  # runs that stay until they are released
+        self._stamp = self._written()
         self.asked: dict[str, str] = {}  # question → key of its run
         self.count = 0
 
@@ -108,12 +110,20 @@ class Session:
         question = json.dumps(["step", source, target, snapshot, rate])
         return self._once(question, lambda: self._step(source, target, snapshot, rate))
 
-    def adopt(self, trace: Trace, key: str) -> None:
-        """Show a trace recorded elsewhere."""
-        self._keep(key, "trace", trace, {"key": key})
+    def hold(self, key: str, trace: Trace) -> None:
+        """Show a trace recorded elsewhere, until it is released."""
+        if key not in self.held:
+            self.held[key] = Recorded(key, "trace", Served(trace), {"key": key})
+
+    def release(self, key: str | None) -> None:
+        """Let a held trace go."""
+        if key is not None:
+            self.held.pop(key, None)
 
     def run(self, key: str) -> Recorded:
         """A recorded run by its key."""
+        if key in self.held:
+            return self.held[key]
         found = self.runs.get(key)
         if found is None:
             raise KeyError(key)
@@ -202,6 +212,7 @@ class Session:
     def _translator(self, snapshot: str) -> Translator:
         """The translator, or one with the weights of a moment of its training."""
         if not snapshot:
+            self._follow()
             return self.translator
         place = self._snapshot_folder()
         if place is None or not snapshot.isdigit():
@@ -219,6 +230,23 @@ class Session:
                 generation=folder.generation,
             )
         )
+
+    def _written(self) -> int:
+        """When the folder's files were written, in nanoseconds; 0 if there is none."""
+        try:
+            return (self.folder / "manifest.json").stat().st_mtime_ns if self.folder else 0
+        except OSError:
+            return 0
+
+    def _follow(self) -> None:
+        """A training beside the page writes better weights: read them when they are there."""
+        stamp = self._written()
+        if stamp == self._stamp or self.folder is None or self._own is None:
+            return
+        with contextlib.suppress(CutawayError, OSError):  # being written just now: next time
+            self._own = Translator.load(self.folder)
+            self._stamp = stamp
+            self.asked.clear()
 
     def _snapshot_folder(self) -> Path | None:
         if self.folder is None:
@@ -276,6 +304,7 @@ class Session:
         }
 
     def _once(self, question: str, work: Callable[[], Recorded]) -> dict[str, Any]:
+        self._follow()
         known = self.asked.get(question)
         if known is None or known not in self.runs:
             known = self.asked[question] = work().key

@@ -61,7 +61,7 @@ export class App {
     byId("save").addEventListener("click", () => openSaveMenu(this));
     byId("close-sheet").addEventListener("click", () => go({ at: "" }));
     this.inspector.open = (address) => {
-      const look = ["look", "walk", "training", "compare"].includes(where().view);
+      const look = ["look", "walk", "training", "compare", "lessons"].includes(where().view);
       go({ at: address, place: "", ...look ? {} : { view: "look" } });
       this.wantsFocus = true;
     };
@@ -151,9 +151,9 @@ export class App {
     }
     if (turn !== this.turn) return;
     document.body.dataset.view = place.view;
-    document.body.classList.toggle("has-trace", session !== null);
+    document.body.classList.toggle("has-trace", session !== null || place.view === "lessons");
     const focus = session && place.at ? session.trace.find(place.at) : null;
-    if (place.at && session && !focus) this.say(t("error.address", { address: place.at }));
+    if (place.at && session && !focus && place.view !== "lessons") this.say(t("error.address", { address: place.at }));
     document.body.classList.toggle("has-cell", Boolean(focus?.index));
     try {
       await this.draw(place, session, focus, before);
@@ -178,17 +178,18 @@ export class App {
       this.map.show(session.structure, { place: at, layer, until, head, phase, open: (path) => this.openPlace(path) });
     }
     this.drawBar(place, session, layer, step, head);
-    if (session && focus?.index) void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
+    if (place.view === "lessons") void 0; // a lesson inspects its own runs
+    else if (session && focus?.index) void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
     else this.inspector.empty(session ? t("inspector.empty") : t("inspector.start"));
     const options = { place: at, until, focus, changed: changedAddresses(place), phases: place.view === "training" ? (phase === "backward" ? ["backward"] : phase === "update" ? ["update"] : ["forward", "loss"]) : ["forward", "loss"] };
-    const key = [general, place.view, at, place.change, place.temperature, place.beam, place.arclayer, place.archead, place.walk, place.phase, place.picture, place.other, place.othersnapshot, place.lesson, place.dims, place.sequence, place.snapshot].join("|");
+    const key = [general, place.view, at, place.change, place.temperature, place.beam, place.arclayer, place.archead, place.walk, place.phase, place.picture, place.other, place.othersnapshot, place.lesson, place.choices, place.dims, place.sequence, place.snapshot].join("|");
     const fresh = this.changed("stage", key);
     const element = /** @type {any} */ (fresh ? document.createElement(`cut-${hasView(place.view) ? place.view : "translate"}`) : this.stage.firstElementChild);
     if (fresh) {
       fill(this.stage, element);
       if (before.view !== place.view) this.stage.scrollTop = 0;
       await this.view(place, session, element, options);
-    } else if (looks) await element.focus(focus);
+    } else if (looks || place.view === "lessons") await element.focus(focus);
     else if (place.view === "compare") await element.focusCell?.(focus);
     if (this.wantsFocus) {
       this.wantsFocus = false;

@@ -108,3 +108,17 @@ export function announce(text) {
   const region = document.getElementById("live");
   if (region) region.textContent = text;
 }
+
+/**
+ * Do many small things without holding up the page: a few milliseconds a frame, until done or no longer wanted.
+ * @template T @param {T[]} items @param {(item: T) => void} work @param {() => boolean} wanted
+ */
+export async function inSlices(items, work, wanted) {
+  let place = 0;
+  while (place < items.length && wanted()) {
+    const until = performance.now() + 12;
+    do work(items[place++]);
+    while (place < items.length && performance.now() < until);
+    if (place < items.length) await new Promise((resolve) => requestAnimationFrame(resolve));
+  }
+}

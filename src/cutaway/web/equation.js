@@ -1,5 +1,5 @@
 /** `<cut-equation>`: a module's matrices in reading order with their operators, wrapping like a sentence. */
-import { data, fill, h, t } from "./dom.js";
+import { data, fill, h, inSlices, t } from "./dom.js";
 import { HeatElement, range } from "./heat.js";
 import { lastName } from "./inspector.js";
 import { placeName } from "./map.js";
@@ -144,8 +144,10 @@ export class EquationElement extends HTMLElement {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     await trace.want(ids);
     if (turn !== this.turn) return;
-    for (const [element, part] of this.waiting) this.draw(element, part);
-    this.light(options.focus);
+    const focused = (/** @type {[HTMLElement, Part]} */ [, part]) => Number(part.id !== options.focus?.id);
+    const order = [...this.waiting].sort((a, b) => focused(a) - focused(b));
+    await inSlices(order, ([element, part]) => this.draw(element, part), () => turn === this.turn && this.isConnected);
+    if (turn === this.turn) this.light(this.options.focus);
   }
 
   /** @param {Step[]} steps */

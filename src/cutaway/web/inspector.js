@@ -80,7 +80,7 @@ export class InspectorElement extends HTMLElement {
       if ((axis === "batch" || axis === null || axis === undefined) && value.shape[d] === 1) return null;
       const title = d === sheet.rowAxis ? sheet.axisTitle("row") : d === sheet.colAxis ? sheet.axisTitle("col") : axisName(axis);
       const word = trace.words(cell.id, d)?.[i];
-      return h("div", {}, h("dt", {}, title || t(d === value.shape.length - 1 ? "axis.width" : "axis.place", { n: d })), data("dd", {}, axis === "head" ? [String(i + 1), h("small", {}, ` [${i}]`)] : word === undefined ? String(i) : [h("q", {}, shown(word)), h("small", {}, ` ${i}`)]));
+      return h("div", {}, h("dt", {}, title || t(d === value.shape.length - 1 ? "axis.width" : "axis.place", { n: d })), data("dd", {}, axis === "head" && d < sheet.rank - 2 ? [String(i + 1), h("small", {}, ` [${i}]`)] : word === undefined ? String(i) : [h("q", {}, shown(word)), h("small", {}, ` ${i}`)]));
     });
     const parts = splitAddress(trace.address(cell));
     return h("header", {},

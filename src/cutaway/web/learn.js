@@ -26,10 +26,15 @@ export class LearnElement extends HTMLElement {
     const run = await this.app.backend.progress();
     if (!this.isConnected) return;
     const dark = isDark();
-    const lines = Object.entries(run.curves ?? {}).map(([name, points], n) => ({ name, points, colour: headColour(n, dark) }));
+    if (this.seen !== run.step) this.app.backend.answers?.clear(); // better weights, other answers
+    this.seen = run.step;
+    this.app.info.snapshots = run.snapshots;
+    const { bleu, ...losses } = run.curves ?? {};
+    const lines = Object.entries(losses).map(([name, points], n) => ({ name, points, colour: headColour(n, dark) }));
     const last = (/** @type {any[]} */ points) => points[points.length - 1]?.[1];
     fill(this.state, t(run.running ? "learn.running" : "learn.done", { step: whole(run.step ?? 0, locale()) }));
     fill(this.curveBox, lines.some((line) => line.points.length) ? [curve(/** @type {any} */ (lines), { label: t("learn.curve"), x: t("learn.step"), y: t("learn.loss") }), h("p", { class: "key" }, lines.map((line) => h("span", {}, h("i", { style: { background: line.colour } }), " ", t(`learn.${line.name}`) === `learn.${line.name}` ? data("span", {}, line.name) : t(`learn.${line.name}`), data("b", {}, ` ${last(/** @type {any[]} */ (line.points)) === undefined ? "" : short(last(/** @type {any[]} */ (line.points))).replace("+", "")}`))))] : h("p", { class: "hint" }, t("learn.waiting")));
+    if (bleu?.length > 1) this.curveBox.append(curve([{ name: "bleu", points: bleu }], { label: "BLEU", height: 140, x: t("learn.step"), y: "BLEU" }));
     fill(this.samples, (run.samples ?? []).length ? h("table", { class: "plain", translate: "no" }, h("tbody", {}, run.samples.slice(-24).reverse().map((/** @type {any} */ sample) => h("tr", {}, h("td", {}, whole(sample.step, locale())), h("td", {}, sample.source), h("td", {}, sample.output), h("td", { class: "hint" }, sample.reference ?? ""))))) : h("p", { class: "hint" }, t("learn.waiting")));
     await this.film(run);
     if (run.running && this.isConnected) setTimeout(() => { if (this.isConnected && !document.hidden) void this.look(); else if (this.isConnected) setTimeout(() => void this.look(), EVERY); }, EVERY);
@@ -50,9 +55,11 @@ export class LearnElement extends HTMLElement {
     const head = Number(where().head || 0);
     const frames = chosen.map((/** @type {any} */ item) => h("figure", {}, h("div", { class: "frame" }), h("figcaption", {}, whole(item.step, locale()))));
     fill(this.heads, frames);
+    const reference = run.samples?.find((/** @type {any} */ sample) => sample.source === text)?.reference;
+    const target = reference ?? (await this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, snapshot: "", change: "" })).output;
     for (const [n, item] of chosen.entries()) {
       if (!this.isConnected) return;
-      const answer = await this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, snapshot: item.name, change: "", target: run.samples?.[0]?.source === text ? run.samples[0].reference ?? "" : "" });
+      const answer = await this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, snapshot: item.name, change: "", target });
       const trace = await this.app.backend.trace(answer.key);
       const layers = range(64).map((k) => trace.addresses.get(`decoder.layers.${k}.cross_attention.weights`)).filter((id) => id !== undefined);
       const id = where().at ? trace.find(where().at)?.id ?? layers[layers.length - 1] : layers[Math.min(layers.length - 1, Number(where().layer || layers.length - 1))];

@@ -1,59 +1,137 @@
 /** `<cut-lessons>`: a list of lessons and a reading column with the stage beside it; lessons are data. */
-import { ask } from "./backend.js";
-import { data, fill, h, inLanguage, t } from "./dom.js";
+import { headColour } from "./colour.js";
+import { curve } from "./curve.js";
+import { currentLanguage, data, fill, h, inLanguage, isDark, svg, t } from "./dom.js";
+import { range } from "./heat.js";
 import { LookElement } from "./look.js";
-import { short } from "./numbers.js";
+import { inline } from "./numbers.js";
 import { go, where } from "./state.js";
 import { Structure } from "./structure.js";
 
+/** @typedef {string | Record<string, string>} Name a symbol, or a word in every language */
+/** @typedef {{name: Name, values: any[][], rows: Name[], columns: Name[], printed: any[][] | null, slips: [number, number][], note: Record<string, string> | null, digits: number}} Matrix */
+/** @typedef {{title: Record<string, string>, kind: string, x: Name, y: Name, series: {name: Name, x: number[], y: number[], labels: Name[]}[]}} Picture */
 /**
- * @typedef {{title: Record<string, string>, text: Record<string, string>, show?: string, trace?: string, question?: Record<string, string>, answer?: Record<string, string>,
- *   table?: {title?: Record<string, string>, rows: {name: string, printed: number | string | null, right: number | string | null, note?: Record<string, string>}[]}}} LessonStep
+ * @typedef {{title: Record<string, string>, text: Record<string, string>, matrices: Matrix[], pictures: Picture[], claims: {said: Record<string, string>, holds: boolean}[],
+ *   controls: any[], question: {ask: Record<string, string>, answer: Record<string, string>} | null, trace: string | null, show: string}} LessonStep
  */
-/** @typedef {{id: string, title: Record<string, string>, about: Record<string, string>, steps: LessonStep[]}} Lesson */
 
 export class LessonsElement extends HTMLElement {
   /** @param {any} app */
   async show(app) {
     this.app = app;
-    const list = app.info.lessons ?? [];
     const [id, at = "1"] = (where().lesson ?? "").split("/");
     if (!id) {
-      fill(this, h("h1", {}, t("view.lessons")), h("ol", { class: "lesson-list" }, list.map((/** @type {any} */ lesson) => h("li", {}, h("button", { type: "button", onclick: () => go({ lesson: `${lesson.id}/1` }) }, h("b", {}, said(lesson.title)), h("span", {}, said(lesson.about)))))));
+      fill(this, h("h1", {}, t("view.lessons")), h("ol", { class: "lesson-list" }, (app.info.lessons ?? []).map((/** @type {any} */ lesson) => h("li", {}, h("button", { type: "button", "data-lesson": lesson.id, onclick: () => go({ lesson: `${lesson.id}/1`, at: "" }) }, h("b", {}, said(lesson.title)), h("span", {}, said(lesson.about)))))));
       return;
     }
-    const lesson = /** @type {Lesson} */ (await (await ask(`api/lessons/${encodeURIComponent(id)}`)).json());
-    const n = Math.min(lesson.steps.length, Math.max(1, Number(at)));
-    const step = lesson.steps[n - 1];
+    fill(this, h("p", { class: "hint" }, t("lesson.loading")));
+    const lesson = await app.backend.answer(`api/lessons/${encodeURIComponent(id)}`, { choices: JSON.parse(where().choices || "{}") });
+    if (!this.isConnected) return;
+    /** @type {LessonStep[]} */
+    const steps = lesson.steps;
+    const n = Math.min(steps.length, Math.max(1, Number(at)));
+    const step = steps[n - 1];
     const to = (/** @type {number} */ k) => go({ lesson: `${id}/${k}`, at: "" });
     const stage = h("div", { class: "lesson-stage" });
-    const answer = step.answer ? h("details", {}, h("summary", {}, t("walk.reveal")), h("p", { class: "answer" }, said(step.answer))) : null;
     fill(this, h("div", { class: "walk" }, h("article", { class: "reading" },
-      h("p", { class: "count" }, h("button", { type: "button", class: "link", onclick: () => go({ lesson: "" }) }, t("view.lessons")), " · ", t("walk.count", { n, of: lesson.steps.length })),
+      h("p", { class: "count" }, h("button", { type: "button", class: "link", onclick: () => go({ lesson: "", at: "", choices: "" }) }, said(lesson.title)), " · ", t("walk.count", { n, of: steps.length })),
       h("h1", {}, said(step.title)), said(step.text).split("\n").map((text) => h("p", {}, text)),
-      step.question ? h("section", { class: "question" }, h("h2", {}, t("walk.question")), h("p", {}, said(step.question)), answer) : null,
-      step.table ? printed(step.table) : null,
-      h("div", { class: "buttons" }, h("button", { type: "button", id: "back", disabled: n === 1, onclick: () => to(n - 1) }, t("step.back")), h("button", { type: "button", id: "next", class: "primary", disabled: n === lesson.steps.length, onclick: () => to(n + 1) }, t("step.next")))), stage));
-    if (!step.trace) return;
+      step.question ? h("section", { class: "question" }, h("h2", {}, t("walk.question")), h("p", {}, said(step.question.ask)), h("details", {}, h("summary", {}, t("lesson.answer")), h("p", { class: "answer" }, said(step.question.answer)))) : null,
+      step.claims.map((claim) => h("p", { class: claim.holds ? "claim" : "claim broken" }, claim.holds ? "✓ " : "✗ ", said(claim.said))),
+      step.controls.map((control) => this.control(control)),
+      h("div", { class: "buttons" }, h("button", { type: "button", id: "back", disabled: n === 1, onclick: () => to(n - 1) }, t("step.back")), h("button", { type: "button", id: "next", class: "primary", disabled: n === steps.length, onclick: () => to(n + 1) }, t("step.next"))),
+      h("ol", { class: "walk-list" }, steps.map((other, k) => h("li", { class: k + 1 === n ? "here" : "" }, h("button", { type: "button", onclick: () => to(k + 1) }, said(other.title)))))), stage));
+    append(stage, step);
+    if (!step.trace) return app.inspector.empty();
     const trace = await app.backend.trace(step.trace);
     const structure = new Structure(trace);
     const focus = trace.find(where().at || step.show || "");
-    const look = /** @type {LookElement} */ (document.createElement("cut-look"));
-    fill(stage, look);
-    await look.show(structure, { place: focus ? structure.placeOf(trace.path(focus.id)) : "", until: {}, phases: ["forward", "loss"], changed: new Set(), focus });
-    if (focus?.index) void app.inspector.show(trace, { id: focus.id, index: focus.index });
+    this.look = /** @type {LookElement} */ (document.createElement("cut-look"));
+    stage.append(this.look);
+    this.trace = trace;
+    const place = focus ? structure.placeOf(trace.path(focus.id), trace.values[focus.id].address) : "";
+    await this.look.show(structure, { place, until: {}, phases: ["forward", "loss"], changed: new Set(), focus });
+    this.inspect(focus);
+  }
+
+  /** @param {{id: number, index: number[] | null} | null} focus */
+  inspect(focus) {
+    document.body.classList.toggle("has-cell", Boolean(focus?.index));
+    if (focus?.index && this.trace) void this.app.inspector.show(this.trace, { id: focus.id, index: focus.index });
+  }
+
+  /** Something the learner can change; the lesson is told again. @param {any} control */
+  control(control) {
+    const set = (/** @type {any} */ value) => go({ choices: JSON.stringify({ ...JSON.parse(where().choices || "{}"), [control.name]: value }) });
+    const label = h("span", {}, said(control.label));
+    if (control.kind === "slider") {
+      const [least, most, step] = control.options;
+      const out = data("output", {}, String(control.value));
+      return h("label", { class: "slider" }, label, h("input", { type: "range", min: least, max: most, step, value: String(control.value), oninput: (/** @type {any} */ event) => { out.textContent = event.target.value; }, onchange: (/** @type {any} */ event) => set(Number(event.target.value)) }), out);
+    }
+    if (control.kind === "option") return h("label", { class: "select" }, label, data("select", { onchange: (/** @type {any} */ event) => set(control.options[Number(event.target.value)]) }, control.options.map((/** @type {any} */ option, /** @type {number} */ n) => h("option", { value: String(n), selected: option === control.value }, String(option)))));
+    if (control.kind === "order") {
+      const words = [...control.value];
+      const move = (/** @type {number} */ n) => set(words.map((word, k) => (k === n ? words[n + 1] : k === n + 1 ? words[n] : word)));
+      return h("div", { class: "order" }, label, words.map((word, n) => [data("span", { class: "piece" }, word), n < words.length - 1 ? h("button", { type: "button", "aria-label": t("lesson.swap"), onclick: () => move(n) }, "⇄") : null]));
+    }
+    return h("form", { class: "inline-form", onsubmit: (/** @type {any} */ event) => { event.preventDefault(); set(event.target.elements.text.value); } }, h("label", {}, label, data("input", { name: "text", value: String(control.value) })), h("button", { type: "submit" }, t("picture.draw")));
+  }
+
+  /** @param {any} focus */
+  async focus(focus) {
+    const found = this.trace && where().at ? this.trace.find(where().at) : null;
+    if (found && this.look) await this.look.focus(found);
+    this.inspect(found);
+    void focus;
   }
 }
 
-/** A sentence of lesson data; it carries its own translations. @param {Record<string, string> | undefined} texts */
+/** A sentence of lesson data; it carries its own translations. @param {Name | null | undefined} texts */
 function said(texts) {
-  const text = inLanguage(texts);
-  return document.documentElement.lang === "xx" ? `⟦${text}⟧` : text;
+  const text = typeof texts === "string" ? texts : inLanguage(texts ?? undefined);
+  return currentLanguage() === "xx" && text ? `⟦${text}⟧` : text;
 }
 
-/** What was printed beside what is right. @param {NonNullable<LessonStep["table"]>} table */
-function printed(table) {
-  const show = (/** @type {any} */ x) => (typeof x === "number" ? short(x, 5) : x ?? "–");
-  return h("table", { class: "plain printed" }, h("caption", {}, said(table.title)), h("thead", {}, h("tr", {}, h("th", {}), h("th", { scope: "col" }, t("lesson.printed")), h("th", { scope: "col" }, t("lesson.right")), h("th", {}))),
-    h("tbody", {}, table.rows.map((row) => h("tr", { class: row.printed === row.right ? "" : "differs" }, data("th", { scope: "row" }, row.name), data("td", {}, show(row.printed)), data("td", {}, show(row.right)), h("td", {}, said(row.note))))));
+/** @param {Element} stage @param {LessonStep} step */
+function append(stage, step) {
+  for (const matrix of step.matrices) stage.append(matrixTable(matrix));
+  for (const picture of step.pictures) stage.append(drawing(picture));
+}
+
+/** A matrix of the lesson; a wrong printed figure stands struck through beside the right one. @param {Matrix} matrix */
+function matrixTable(matrix) {
+  const slips = new Set(matrix.slips.map(([row, col]) => `${row},${col}`));
+  const number = (/** @type {any} */ x) => (typeof x === "number" ? Number(x.toFixed(matrix.digits)).toString().replace("-", "−") : String(x).replace("-", "−").replace("inf", "∞"));
+  return h("figure", { class: "lesson-matrix" }, h("figcaption", {}, typeof matrix.name === "string" ? data("b", {}, matrix.name) : h("b", {}, said(matrix.name)), data("small", {}, ` ${matrix.values.length}×${matrix.values[0]?.length ?? 0}`)),
+    h("div", { class: "scroll-x" }, h("table", { class: "plain numbers" },
+      matrix.columns.length ? h("thead", {}, h("tr", {}, matrix.rows.length ? h("th", {}) : null, matrix.columns.map((name) => h("th", { scope: "col", translate: typeof name === "string" ? "no" : undefined }, said(name))))) : null,
+      h("tbody", {}, matrix.values.map((row, r) => h("tr", {}, matrix.rows.length ? h("th", { scope: "row", translate: typeof matrix.rows[r] === "string" ? "no" : undefined }, said(matrix.rows[r])) : null, row.map((x, c) => data("td", { class: slips.has(`${r},${c}`) ? "slip" : "" }, number(x), matrix.printed && slips.has(`${r},${c}`) ? h("s", { title: t("lesson.printed") }, number(matrix.printed[r][c])) : null))))))),
+    matrix.slips.length ? h("p", { class: "hint" }, h("s", { translate: "no" }, "1.23"), " ", t("lesson.slips", { n: matrix.slips.length })) : null,
+    matrix.note ? h("p", { class: "hint" }, said(matrix.note)) : null);
+}
+
+/** Curves, points or bars. @param {Picture} picture */
+function drawing(picture) {
+  const dark = isDark();
+  const title = said(picture.title);
+  const key = picture.series.length > 1 ? h("p", { class: "key" }, picture.series.map((one, n) => h("span", { translate: typeof one.name === "string" ? "no" : undefined }, h("i", { style: { background: headColour(n, dark) } }), " ", said(one.name)))) : null;
+  /** @type {any} */
+  let body;
+  if (picture.kind === "curves") body = curve(picture.series.map((one, n) => ({ name: "", colour: headColour(n, dark), points: one.x.map((x, k) => /** @type {[number, number]} */ ([x, one.y[k]])) })), { label: title, x: said(picture.x), y: said(picture.y) });
+  else if (picture.kind === "points") body = cloud(picture, title, dark);
+  else body = h("div", { class: "bars" }, picture.series.map((one, n) => one.y.map((y, k) => h("div", {}, h("span", { class: "label", translate: "no" }, said(one.labels[k] ?? String(one.x[k]))), h("span", { class: "bar" }, h("i", { style: { width: `${(100 * Math.abs(y)) / (Math.max(...picture.series.flatMap((s) => s.y.map(Math.abs))) || 1)}%`, background: headColour(n, dark) } })), data("span", { class: "p" }, inline(y))))));
+  return h("figure", { class: "lesson-picture" }, h("figcaption", {}, h("b", {}, title)), h("div", { class: "scroll-x" }, body), key);
+}
+
+/** Named points in the plane. @param {Picture} picture @param {string} title @param {boolean} dark */
+function cloud(picture, title, dark) {
+  const [width, height] = [460, 320];
+  const xs = picture.series.flatMap((one) => one.x);
+  const ys = picture.series.flatMap((one) => one.y);
+  const scale = (/** @type {number} */ v, /** @type {number[]} */ all, /** @type {number} */ size) => 40 + ((v - Math.min(...all)) / (Math.max(...all) - Math.min(...all) || 1)) * (size - 110);
+  return svg("svg", { class: "cloud", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, translate: "no" },
+    picture.series.map((one, n) => range(one.x.length).map((k) => svg("g", { transform: `translate(${scale(one.x[k], xs, width)} ${height - scale(one.y[k], ys, height)})` }, svg("circle", { r: 3.5, style: { fill: headColour(n, dark) } }), svg("text", { x: 6, y: 4 }, said(one.labels[k] ?? ""))))),
+    svg("text", { class: "axis", x: width - 8, y: height - 6, "text-anchor": "end" }, said(picture.x)), svg("text", { class: "axis", x: 4, y: 14 }, said(picture.y)));
 }

@@ -29,6 +29,7 @@ export class LookElement extends HTMLElement {
     this.matrix = h("section", { class: "matrix" });
     fill(this, this.way(structure, options.place), options.extra?.(structure, options.place), equation, this.matrix);
     const cell = focus?.index ? { id: focus.id, index: focus.index } : null;
+    if (focus) await this.table(structure, focus); // the matrix asked for first, its surroundings after
     await equation.show(structure, {
       place: options.place, head, batch: Number(where().batch || 0), until: options.until, focus: cell, phases: options.phases, changed: options.changed,
       open: (address) => go({ at: address, place: options.place }),

@@ -1,5 +1,5 @@
 /** `<cut-map>`: the paper's figure with live thumbnails, or the tree of modules of any other model. */
-import { data, fill, h, hasWords, t } from "./dom.js";
+import { data, fill, h, hasWords, inSlices, t } from "./dom.js";
 import { HeatElement } from "./heat.js";
 import { Sheet } from "./sheet.js";
 
@@ -118,13 +118,14 @@ export class MapElement extends HTMLElement {
     } catch {
       return;
     }
-    for (const [place, id] of small) {
-      if (!trace.here(id)) continue;
+    const draw = (/** @type {[HTMLElement, number]} */ [place, id]) => {
+      if (!trace.here(id)) return;
       const sheet = new Sheet(trace, id, { until: options.until, lead: { head: options.head } });
       const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
       fill(place, heat);
       heat.show({ sheet, small: true, width: 30, height: 14, words: false });
-    }
+    };
+    await inSlices(small, draw, () => waiting === this.waiting);
   }
 }
 

@@ -58,6 +58,7 @@ export function precise(x) {
 
 /** A probability as a percentage. @param {number} p @param {string} language */
 export function percent(p, language) {
+  if (p > 0 && p < 1e-5) return "<0.001%";
   const digits = p > 0.99 && p < 1 ? 2 : p >= 0.1 ? 0 : p >= 0.001 ? 1 : 3;
   return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits }).format(Math.min(p, p < 1 ? 0.9999 : 1));
 }

@@ -17,6 +17,8 @@ export class Structure {
   /** @param {Trace} trace */
   constructor(trace) {
     this.trace = trace;
+    /** @type {boolean | undefined} */
+    this.paper = undefined;
     /** @type {Map<string, Module>} */
     this.modules = new Map();
     for (const { path, class: kind } of trace.header.modules) {
@@ -37,12 +39,18 @@ export class Structure {
       if (!this.owned.has(path)) this.owned.set(path, []);
       this.owned.get(path)?.push(id);
     });
+    /** @type {Map<string, {inputs: Set<string>, outputs: Set<string>}>} */
+    this.near = new Map();
     this.encoderLayers = this.layersOf("encoder");
     this.decoderLayers = this.layersOf("decoder");
   }
 
   /** Whether it is drawn as the paper's figure. */
   get isPaper() {
+    return (this.paper ??= this.looksLikePaper());
+  }
+
+  looksLikePaper() {
     return this.modules.get("")?.class === "Transformer" && (this.encoderLayers.length > 0 || this.decoderLayers.length > 0)
       && [...this.encoderLayers, ...this.decoderLayers].every((path) => /^(En|De)coderLayer$/.test(this.modules.get(path)?.class ?? ""));
   }
@@ -97,7 +105,15 @@ export class Structure {
 
   /** Modules whose values a place reads, and modules that read the place's. @param {string} path */
   neighbours(path) {
+    let known = this.near.get(path);
+    if (!known) this.near.set(path, (known = this.findNeighbours(path)));
+    return known;
+  }
+
+  /** @param {string} path */
+  findNeighbours(path) {
     const mine = new Set(this.inside(path));
+    /** @type {{inputs: Set<string>, outputs: Set<string>}} */
     const places = { inputs: new Set(), outputs: new Set() };
     for (const id of mine) {
       for (const arg of this.trace.values[id].args) {

@@ -120,14 +120,19 @@ export class TableElement extends HTMLElement {
         const x = sheet.read(row, col);
         const why = sheet.masked(row, col);
         const text = sheet.value.dtype === "bool" ? (x ? "✓" : "·") : float ? short(x) : String(x);
-        cell.textContent = text;
+        if (cell.textContent !== text) cell.textContent = text;
         const packed = Number.isFinite(x) && !why ? colour(x) : 0;
         cell.style.background = packed ? css(packed) : "";
         cell.style.color = packed ? inkOn(packed) : "";
-        cell.className = why ? `masked ${why}` : "";
+        const kind = why ? `masked ${why}` : "";
+        if (cell.className !== kind) cell.className = kind;
         const here = row === this.row && col === this.col;
-        cell.tabIndex = here ? 0 : -1;
-        cell.setAttribute("aria-selected", String(here));
+        const was = cell.getAttribute("aria-selected") === "true";
+        if (here !== was || !cell.hasAttribute("aria-selected")) {
+          cell.tabIndex = here ? 0 : -1;
+          cell.setAttribute("aria-selected", String(here));
+        }
+        if (!here) return cell.removeAttribute("aria-label"); // its headers name it; the cell in focus says it all
         const rowWord = sheet.word("row", row);
         const colWord = sheet.word("col", col);
         cell.setAttribute("aria-label", `${titles[0]} ${rowWord === null ? row : `'${shown(rowWord)}'`}, ${titles[1]} ${colWord === null ? col : `'${shown(colWord)}'`}, ${name ?? op} ${text}${why ? `, ${t(`masked.${why}`)}` : ""}`);

@@ -231,6 +231,21 @@ export class Trace {
     const { shape } = this.values[id];
     const operand = this.operand(id);
     let [low, high, finite] = [Infinity, -Infinity, true];
+    const store = this.values[id].buffer === undefined ? undefined : this.stores[/** @type {number} */ (this.values[id].buffer)];
+    if (store?.whole && !this.values[id].strides) {
+      const end = operand.offset + sizeOf(shape);
+      const cells = store.whole;
+      for (let n = operand.offset; n < end; n++) {
+        const x = cells[n];
+        if (x < low && x !== -Infinity) low = x;
+        if (x > high && x !== Infinity) high = x;
+        if (x - x !== 0) finite = false;
+      }
+      if (low > high) [low, high] = [0, 0];
+      range = { low, high, most: Math.max(Math.abs(low), Math.abs(high)), finite };
+      this.ranges.set(id, range);
+      return range;
+    }
     const last = shape.length - 1;
     const width = last < 0 ? 1 : shape[last];
     const step = last < 0 ? 0 : operand.strides[last];

@@ -1,0 +1,54 @@
+"""Lessons for the page: told once for each set of choices, their recorded runs held beside them."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cutaway.decode import Translator
+from cutaway.lessons import Room, find, lessons
+from cutaway.serve.session import Session
+
+KEPT = 8  # tellings held in memory
+
+
+class Teaching:
+    """The lessons, and the runs their steps point at."""
+
+    def __init__(
+        self, session: Session, folder: Path | None, translator: Translator | None
+    ) -> None:
+        self.session = session
+        self.folder = folder
+        self.translator = translator
+        self.told: OrderedDict[str, dict[str, Any]] = OrderedDict()
+
+    def list(self) -> list[dict[str, Any]]:
+        """What can be taught with the model at hand."""
+        has_model = self.translator is not None
+        return [lesson.summary() for lesson in lessons() if has_model or not lesson.trained]
+
+    def tell(self, name: str, choices: Mapping[str, Any]) -> dict[str, Any]:
+        """All steps of a lesson as data; a step's run can be fetched under its key."""
+        question = json.dumps([name, choices], sort_keys=True)
+        known = self.told.get(question)
+        if known is not None:
+            return known
+        lesson = find(name)
+        room = Room(self.folder, choices, translator=self.translator)
+        steps = []
+        keys: dict[int, str] = {}
+        place = f"lesson-{len(self.told)}-{name}"
+        for number, step in enumerate(lesson.tell(room)):
+            key = None
+            if step.trace is not None:
+                key = keys.setdefault(id(step.trace), f"{place}-{number}")
+                self.session.hold(key, step.trace)
+            steps.append(step.to_dict(key))
+        told = self.told[question] = {**lesson.summary(), "steps": steps}
+        while len(self.told) > KEPT:
+            _, old = self.told.popitem(last=False)
+            for dropped in old["steps"]:
+                self.session.release(dropped["trace"])
+        return told
