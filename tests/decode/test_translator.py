@@ -182,6 +182,8 @@ def test_the_tree_is_json(translator: Translator) -> None:
     values = json.loads(json.dumps(translation.to_dict()))
     fates = {node["fate"] for node in values["trees"][0]["nodes"]}
     assert {"kept", "pruned", "finished"} <= fates
+    best = translation.trees[0].path(translation.trees[0].best)
+    assert [node.piece for node in best[1:]] == [token.piece for token in translation.tokens]
 
 
 def test_options_come_from_the_folder_and_can_be_changed(translator: Translator) -> None:

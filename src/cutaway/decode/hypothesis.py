@@ -33,6 +33,7 @@ class TreeNode:
     total: float  # of the hypothesis so far
     score: float  # the total after penalties: what it was ranked by
     fate: Fate
+    piece: str = ""  # the token as text, where a tokenizer was at hand
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from cutaway.decode.engine import Engine, TorchEngine
 from cutaway.decode.forced import Forced, force
 from cutaway.decode.guards import Notice, Piece, cut, join, loop, odd_length
-from cutaway.decode.hypothesis import Hypothesis, SearchResult
+from cutaway.decode.hypothesis import BeamTree, Hypothesis, SearchResult
 from cutaway.decode.options import DecodeOptions
 from cutaway.decode.stepper import Special, Task
 from cutaway.decode.translation import Alternative, Rival, Token, Translation
@@ -285,8 +285,17 @@ class Translator:
             source_tokens=tuple(self.tokenizer.pieces(source_ids)),
             source_ids=source_ids,
             alignment=_blocks([forced for _, _, forced in parts]),
-            trees=tuple(result.tree for _, (result, _), _ in parts if result.tree is not None),
+            trees=tuple(
+                self._with_pieces(result.tree)
+                for _, (result, _), _ in parts
+                if result.tree is not None
+            ),
         )
+
+    def _with_pieces(self, tree: BeamTree) -> BeamTree:
+        pieces = self.target_tokenizer.pieces(node.token for node in tree.nodes)
+        nodes = (replace(node, piece=p) for node, p in zip(tree.nodes, pieces, strict=True))
+        return replace(tree, nodes=tuple(nodes))
 
     def _notices(
         self,
