@@ -80,7 +80,7 @@ def walk(console: "Console", title: str, steps: "list[Step]", language: str, *, 
     from rich.rule import Rule
     from rich.text import Text
 
-    from cutaway.lessons.render import rendered
+    from cutaway.lessons.render import rendered, told
 
     words = WORDS[language]
     console.print(Rule(title))
@@ -90,7 +90,9 @@ def walk(console: "Console", title: str, steps: "list[Step]", language: str, *, 
         count = words["step"].format(n=at + 1, of=len(steps))
         console.print()
         console.print(Text.assemble((step.title.within(language), "bold"), (f"   {count}", "dim")))
+        console.print(told(step, language))
         if step.question is not None:
+            console.print()
             console.print(Text("? " + step.question.ask.within(language), style="cyan"))
             if ask:
                 console.input(f"[dim]{words['reveal']} [/dim]")

@@ -82,8 +82,9 @@ def amplitude(room: Room) -> Iterator[Step]:
             "our model it can be learned (`position_amplitude = true`, started at 1). Here you "
             "turn "
             "it by hand, on the model of the lesson by-hand, trained at a = 1. At "
-            f"a = {factor:g}, {here} of its {total} words come out wrong. At 0 it no longer knows "
-            f"which place it is at: {words[0]} wrong.",
+            f"a = {factor:g}, {here} words differ from the {total} it should say. At 0 it no "
+            "longer knows "
+            f"which place it is at: {words[0]} differ, as it does not stop in time.",
             "位置的声音该多大？在前面加一个系数，叫振幅：X = E + a · PE。"
             "我们的模型可以把它学出来（`position_amplitude = true`，从 1 开始）。"
             "这里由你来调，用的是 by-hand 一课的模型，训练时 a = 1。"
@@ -92,16 +93,19 @@ def amplitude(room: Room) -> Iterator[Step]:
         ),
         pictures=(
             Picture(
-                Said("Words wrong, by amplitude", "错的词数，按振幅"),
+                Said("Words that differ, by amplitude", "变了的词数，按振幅"),
                 "curves",
-                (Series(Said("words wrong", "错的词"), FACTORS, words),),
+                (Series(Said("words that differ", "变了的词"), FACTORS, words),),
                 "a",
                 Said("words", "词"),
             ),
         ),
         matrices=(
             Matrix(
-                Said(f"words wrong of {total}", f"{total} 个词里错的"),
+                Said(
+                    f"words that differ from the right {total}; extra ones count",
+                    f"与正确的 {total} 个词不同的，多出来的也算",
+                ),
                 [words],
                 columns=[f"a={one:g}" for one in FACTORS],
             ),

@@ -164,8 +164,8 @@ def _attention(trace: Trace) -> Iterator[Step]:
         ),
         question=Question(
             Said(
-                "Could Q and V be the same matrix by chance?",
-                "Q 和 V 有可能碰巧相同吗？",
+                "The article's figure of V is its Q, digit for digit. Could that be chance?",
+                "文章里的 V 和 Q 一个数都不差。会是碰巧吗？",
             ),
             Said(
                 "Only if W_Q and W_V were the same. They are not: the article copied Q.",

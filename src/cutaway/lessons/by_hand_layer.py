@@ -176,10 +176,10 @@ def _feed_forward(trace: Trace) -> Iterator[Step]:
         ),
         question=Question(
             Said(
-                "Half of the sums are negative. What does ReLU make of them?",
-                "一半的和是负的。ReLU 会把它们变成什么？",
+                "In the article ReLU cuts 2 cells of 36, here it cuts 18. What went wrong there?",
+                "文章里 ReLU 只截掉 36 格中的 2 格，这里截掉 18 格。那边出了什么错？",
             ),
-            Said("0: these cells are silent for this word.", "0：这些格子对这个词不出声。"),
+            Said("Minus signs got lost in the product before it.", "前面的乘积里丢了负号。"),
         ),
         claims=(
             Claim(

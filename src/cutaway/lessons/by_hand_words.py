@@ -44,13 +44,12 @@ def words_to_ids() -> Iterator[Step]:
         Said(
             "The vocabulary is the set of the words: duplicates fall away. Its size depends on "
             "what "
-            f"you call a word. Cut at spaces only, “thrones,” and “storm.” keep their marks: "
-            f"{counts[0]}. Without punctuation: {counts[1]}. With “The” and “the” as one word: "
-            f"{counts[2]}. The article's 23 is the last of these; it does not say so.",
-            "词表就是词的集合，重复的只留一个。它有多大，取决于你把什么算作一个词。只按空格切开，"
-            f"“thrones,” 和 “storm.” 会带着标点：{counts[0]} 个。去掉标点：{counts[1]} 个。"
-            f"再把 “The” 和 “the” 看成同一个词：{counts[2]} 个。文章里的 23 是最后一种，"
-            "但它没有说明。",
+            "you call a word. Cut at spaces only, “thrones,” and “storm.” keep their marks. "
+            "Without "
+            "punctuation, “The” and “the” may still be two words, or one.",
+            "词表就是词的集合，重复的只留一个。它有多大，取决于你把什么算作一个词。"
+            "只按空格切开，“thrones,” 和 “storm.” 会带着标点。去掉标点以后，"
+            "“The” 和 “the” 可以算两个词，也可以算一个。",
         ),
         pictures=(
             Picture(
@@ -65,8 +64,10 @@ def words_to_ids() -> Iterator[Step]:
                 "一共 30 个词。“The” 和 “the” 算一个还是两个？那么总数是多少？",
             ),
             Said(
-                f"One: {counts[2]}. Two: {counts[1]}. Keep punctuation too: {counts[0]}.",
-                f"算一个：{counts[2]}。算两个：{counts[1]}。连标点也保留：{counts[0]}。",
+                f"One: {counts[2]}, the article's figure, though it does not say so. Two: "
+                f"{counts[1]}. With punctuation kept: {counts[0]}.",
+                f"算一个：{counts[2]}，就是文章里的数，只是它没有说明。算两个：{counts[1]}。"
+                f"连标点也保留：{counts[0]}。",
             ),
         ),
         claims=(

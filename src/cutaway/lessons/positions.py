@@ -186,12 +186,10 @@ def _curves() -> Step:
     return Step(
         Said("Four waves", "四条波"),
         Said(
-            "Dimensions 4 to 7 of a width of 20, over positions 0 to 100. 4 and 5 are one "
-            "pair, sine "
-            "and cosine of the same angle; 6 and 7 the next, slower. The higher the dimension, the "
-            "slower the wave: a source says the reverse.",
+            "Dimensions 4 to 7 of a width of 20, over positions 0 to 100. 4 and 5 are one pair, "
+            "sine and cosine of the same angle; 6 and 7 are the next.",
             "宽度 20 的第 4 到 7 维，位置 0 到 100。4 和 5 是一对，同一个角的正弦和余弦；"
-            "6 和 7 是下一对，慢一些。维度越高，波越慢：有份资料说反了。",
+            "6 和 7 是下一对。",
         ),
         pictures=(
             Picture(
@@ -214,7 +212,11 @@ def _curves() -> Step:
                 "Dimension 4 changes sign 5 times. And dimension 6: more or less often?",
                 "第 4 维变号 5 次。第 6 维呢，更多还是更少？",
             ),
-            Said("Less: twice.", "更少：两次。"),
+            Said(
+                "Less: twice. The higher the dimension, the slower the wave; a source says the "
+                "reverse.",
+                "更少：两次。维度越高，波越慢；有份资料说反了。",
+            ),
         ),
         claims=(Claim(Said("5, 5, 2, 2", "5、5、2、2"), crossings == [5, 5, 2, 2]),),
         codes=("C5", "C6"),

@@ -19,14 +19,17 @@ HOLDS = Said("holds", "成立")
 FAILS = Said("does not hold here", "此处不成立")
 
 
+def told(step: Step, language: str) -> RenderableType:
+    """What the step says, before its question."""
+    return Group(*(Text(paragraph) for paragraph in step.text.within(language).split("\n")))
+
+
 def rendered(step: Step, language: str) -> RenderableType:
-    """The whole step but its question."""
+    """What the step shows, after its question: matrices, pictures, claims."""
     return Group(*_parts(step, language))
 
 
 def _parts(step: Step, language: str) -> Iterator[RenderableType]:
-    for paragraph in step.text.within(language).split("\n"):
-        yield Text(paragraph)
     for matrix in step.matrices:
         yield Text()
         yield Text(spoken(matrix.name, language), style="italic")
@@ -49,7 +52,7 @@ def matrix_table(matrix: Matrix, language: str) -> Table:
     rows, printed, slips = matrix.table(), matrix.printed_table(), matrix.slips()
     shown = len(rows[0])
     left_out = max(0, shown - WIDE)
-    table = Table(box=None, padding=(0, 1))
+    table = Table(box=None, padding=(0, 1), show_header=bool(matrix.columns))
     if matrix.rows:
         table.add_column("", style="dim", no_wrap=True)
     for column in range(shown - left_out):
@@ -110,9 +113,11 @@ def plot(picture: Picture, language: str) -> RenderableType:
         column = round((x - left) / ((right - left) or 1) * (PLOT_WIDTH - 1))
         row = round((high - y) / ((high - low) or 1) * (PLOT_HEIGHT - 1))
         grid[row][column] = MARKS[index % len(MARKS)]
-        for offset, letter in enumerate(label[:10], start=2):
-            if column + offset < PLOT_WIDTH and grid[row][column + offset] == " ":
-                grid[row][column + offset] = letter
+        label = label[:14]
+        begin = column + 2 if column + 2 + len(label) <= PLOT_WIDTH else column - 1 - len(label)
+        for place, letter in enumerate(label, start=begin):
+            if grid[row][place] == " ":
+                grid[row][place] = letter
     lines = [Text("  │" + "".join(row).rstrip()) for row in grid]
     legend = "   ".join(
         f"{MARKS[index % len(MARKS)]} {spoken(one.name, language)}"

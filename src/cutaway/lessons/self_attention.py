@@ -359,15 +359,11 @@ def _order(room: Room) -> Step:
     return Step(
         Said("A set, not a sequence", "是集合，不是序列"),
         Said(
-            "Put the words in any order: each word's output stays what it was and just moves "
-            "along. "
-            "f(PX) = P f(X): the operation is permutation equivariant. It cannot tell “the cat "
-            "walks” from “walks cat the”. So a Transformer has to add the position itself; "
-            "then the "
-            "outputs do change.",
-            "把词随便换个顺序：每个词的输出不变，只是跟着换了地方。f(PX) = P f(X)，这叫排列等变。"
-            "它分不清 “the cat walks” 和 “walks cat the”。所以 Transformer 要自己把位置加进去；"
-            "那样输出就会变了。",
+            "Put the words in any order and look at each word's output, beside what it was before. "
+            "A Transformer adds positions to the words, and with them order does matter; without "
+            "them, what does?",
+            "把词随便换个顺序，看看每个词的输出，和换之前比一比。"
+            "Transformer 会给词加上位置，那样顺序就有影响；不加的话呢？",
         ),
         matrices=(
             Matrix(Said("y, words reordered", "换序之后的 y"), after, words, dimensions(WIDTH)),
@@ -384,7 +380,12 @@ def _order(room: Room) -> Step:
                 "Turn the sentence around. What happens to the vector of cat?",
                 "把句子倒过来，cat 的向量会怎样？",
             ),
-            Said("Nothing: it is the same, elsewhere.", "不变，只是换了地方。"),
+            Said(
+                "Nothing: it is the same, elsewhere. f(PX) = P f(X): self-attention is permutation "
+                "equivariant, it sees a set. It cannot tell “the cat walks” from “walks cat the”.",
+                "不变，只是换了地方。f(PX) = P f(X)，这叫排列等变：自注意力看到的是集合，"
+                "分不清 “the cat walks” 和 “walks cat the”。",
+            ),
         ),
         claims=(
             Claim(

@@ -1,6 +1,6 @@
 """A step in a notebook: its matrices, pictures, claims and answer, as the terminal shows them."""
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from cutaway.lessons.lesson import Step
@@ -15,9 +15,10 @@ class Shown:
         self.language = language
 
     def _console(self) -> Console:
-        parts = [rendered(self.step, self.language)]
+        parts: list[RenderableType] = []
         if self.step.question is not None:
             parts.append(Text("→ " + self.step.question.answer.within(self.language)))
+        parts.append(rendered(self.step, self.language))
         console = Console(record=True, width=110, quiet=True)
         console.print(Group(*parts))
         return console

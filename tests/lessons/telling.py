@@ -1,0 +1,27 @@
+"""Lessons told once a session, for all tests that look at them."""
+
+from functools import cache
+
+from cutaway.lessons import Lesson, Room, find, lessons
+from cutaway.lessons.lesson import Matrix, Said, Step
+
+
+def untrained() -> list[Lesson]:
+    """Lessons that need no model folder."""
+    return [lesson for lesson in lessons() if not lesson.trained]
+
+
+@cache
+def told(name: str) -> tuple[Step, ...]:
+    """The steps of a lesson, without a model and without choices."""
+    return tuple(find(name).tell(Room()))
+
+
+def matrices(name: str) -> dict[str, list[Matrix]]:
+    """Every matrix of a lesson by its English name, in order."""
+    found: dict[str, list[Matrix]] = {}
+    for step in told(name):
+        for matrix in step.matrices:
+            english = matrix.name.en if isinstance(matrix.name, Said) else matrix.name
+            found.setdefault(english, []).append(matrix)
+    return found

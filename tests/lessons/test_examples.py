@@ -1,0 +1,145 @@
+"""The other worked examples: figures to the digits, and what the learner's choices do."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cutaway.lessons import Room, find
+from cutaway.lessons.amplitude import scaled, small_model
+from cutaway.lessons.by_hand_model import trained
+from cutaway.lessons.lesson import Matrix, Said
+from cutaway.lessons.positions import rotation
+from cutaway.lessons.recommender import explained, learned
+from cutaway.lessons.self_attention import SENTENCE, SelfAttention, looped, vectors
+from cutaway.model import sinusoidal
+from cutaway.model.positions import Positions
+from tests.lessons.telling import matrices, told
+from tests.model.test_golden import to_the_digits
+
+GOLDEN: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "golden.json").read_text(encoding="utf-8")
+)
+FOUR, TOY = GOLDEN["masked_attention"]["right"], GOLDEN["two_head_toy"]["right"]
+
+
+def first(lesson: str, name: str) -> Matrix:
+    return matrices(lesson)[name][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("K = X W_K", FOUR["K"]),
+        ("Q Kᵀ", FOUR["QKt"]),
+        ("Q Kᵀ / √3", FOUR["scaled"]),
+        ("masked", FOUR["masked"]),
+        ("weights", FOUR["softmax"]),
+        ("weights · V", FOUR["output"]),
+        ("head 1: Q Kᵀ", TOY["scores_QKt"]),
+        ("head 2: Q Kᵀ", TOY["scores_QKt"]),
+        ("weights, the same in both heads", TOY["weights_scaled"]),
+        ("concat(head 1, head 2)", TOY["concat_scaled"]),
+    ],
+)
+def test_masked_attention_to_the_digits(name: str, right: object) -> None:
+    to_the_digits(first("masked-attention", name).table(), right, noise=1e-16)
+
+
+def test_without_a_mask_to_the_digits() -> None:
+    to_the_digits(
+        first("masked-attention", "output without a mask").table(), FOUR["output_unmasked"]
+    )
+
+
+def test_turning_the_last_word_moves_no_earlier_row_with_the_mask_and_every_row_without() -> None:
+    def outputs(last: float) -> tuple[torch.Tensor, torch.Tensor]:
+        steps = find("masked-attention").tell(Room(choices={"last": last}))
+        step = next(step for step in steps if step.controls)
+        with_mask, without = (torch.tensor(matrix.table()) for matrix in step.matrices)
+        assert all(claim.holds for claim in step.claims)
+        return with_mask, without
+
+    (masked, free), (masked_too, free_too) = outputs(-2.0), outputs(2.5)
+    assert torch.equal(masked[:3], masked_too[:3])
+    assert not torch.equal(masked[3], masked_too[3])
+    assert ((free - free_too).abs().amax(1) > 1e-3).all()
+
+
+def test_words_in_another_order_have_the_same_outputs() -> None:
+    turned = list(reversed(SENTENCE))
+    steps = find("self-attention").tell(Room(choices={"order": turned}))
+    step = next(step for step in steps if step.controls)
+    assert step.controls[0].value == turned
+    assert all(claim.holds for claim in step.claims)
+    before = SelfAttention()(vectors(SENTENCE))[0]
+    after = torch.tensor(step.matrices[0].table(), dtype=torch.float64)
+    torch.testing.assert_close(after, before.flip(0), rtol=0, atol=1e-12)
+
+
+def test_an_order_of_other_words_is_not_taken() -> None:
+    steps = find("self-attention").tell(Room(choices={"order": ["rm", "-rf"]}))
+    step = next(step for step in steps if step.controls)
+    assert sorted(step.controls[0].value) == sorted(SENTENCE)
+
+
+def test_loop_and_products_agree_on_any_numbers() -> None:
+    x = torch.randn(2, 7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    torch.testing.assert_close(looped(x), SelfAttention()(x), rtol=0, atol=1e-12)
+
+
+def test_features_learned_from_likes_find_what_was_hidden() -> None:
+    assert learned().seen == 1.0
+    assert learned().unseen > 0.85
+    assert min(explained()) > 0.9
+
+
+def test_positions_to_the_digits() -> None:
+    to_the_digits(first("positions", "PE").table(), GOLDEN["positions"]["d4_positions_0_to_2"])
+    slips = first("positions", "PE(2)").slips()
+    assert slips == {(0, 1), (0, 3)}
+    crossings = GOLDEN["positions"]["properties"]["zero_crossings_0_99_d20_cols_4_5_6_7"]
+    assert first("positions", "changes of sign in 0–99").table() == [crossings]
+
+
+@pytest.mark.parametrize("shift", [-7, -1, 0, 5, 20])
+def test_a_shift_is_one_rotation_for_all_positions(shift: int) -> None:
+    table = sinusoidal(80, 16)
+    moved = table[10:50] @ rotation(shift, 16).T
+    torch.testing.assert_close(moved, table[10 + shift : 50 + shift], rtol=0, atol=1e-12)
+    steps = find("positions").tell(Room(choices={"shift": float(shift)}))
+    step = next(step for step in steps if step.controls and step.controls[0].name == "shift")
+    assert all(claim.holds for claim in step.claims)
+
+
+def test_an_amplitude_changes_what_is_said_and_is_taken_back() -> None:
+    model = trained().model
+    modules = [module for module in model.modules() if isinstance(module, Positions)]
+    before = [module.table.clone() for module in modules if module.table is not None]
+    assert len(before) == 2
+    assert small_model(1.0) == 0
+    assert small_model(0.0) > 0
+    with pytest.raises(RuntimeError, match="on the way"), scaled(model, 0.0):
+        raise RuntimeError("on the way")
+    for module, table in zip(modules, before, strict=True):
+        assert module.table is not None
+        assert torch.equal(module.table, table)
+
+
+def test_without_a_model_the_last_step_says_so() -> None:
+    last = told("positions")[-1]
+    assert "cutaway demo" in last.text.en
+    assert "cutaway demo" in last.text.zh
+    assert not last.matrices
+
+
+def test_a_name_in_one_language_is_a_symbol() -> None:
+    """Words are translated; what stays one string has no English sentence in it."""
+    for lesson in ("by-hand", "self-attention", "recommender", "positions", "masked-attention"):
+        for step in told(lesson):
+            for matrix in step.matrices:
+                if not isinstance(matrix.name, Said):
+                    assert len(matrix.name.split()) <= 12
+                    assert " the " not in f" {matrix.name} " or matrix.name.endswith("…")
