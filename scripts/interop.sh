@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the packages that exports are made for, each in an environment of its own where its
-# versions clash with ours, and runs the tests marked `interop` against them. Arguments go to pytest.
+# versions clash with ours, and runs the tests marked `interop` against them. Options go to pytest.
 # A second run finds what is installed; a package that cannot be installed leaves a note beside its
 # place, which its tests give as their reason to skip.
 set -u

@@ -31,6 +31,7 @@ def offline(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
+        "ARGOS_COMPUTE_TYPE": "float32",  # Argos by itself computes in int8, whatever the model
         "http_proxy": "http://127.0.0.1:9",
         "https_proxy": "http://127.0.0.1:9",
         "no_proxy": "127.0.0.1",
