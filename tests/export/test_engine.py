@@ -51,10 +51,10 @@ def test_same_options_same_output(
 ) -> None:
     folder, torch_engine, engine = both
     translator = Translator(folder)
-    plain = [translator.task(text) for text in phrases(9, seed=2)]
+    plain = [translator.task(text) for text in phrases(17, seed=2)]
     forced = [
         Task(task.source, tuple(folder.tokenizer.encode(text)[: number % 4]))
-        for number, (task, text) in enumerate(zip(plain, phrases(9, seed=5), strict=True))
+        for number, (task, text) in enumerate(zip(plain, phrases(17, seed=5), strict=True))
     ]
     options = DecodeOptions(**changes)
     for tasks in (plain, forced):
