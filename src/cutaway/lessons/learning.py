@@ -268,8 +268,8 @@ def _adam(step: TrainingStep, pair: Pair) -> Step:
         text=Said(
             "Adam keeps two running means: m of the gradient, v of its square. Both start at "
             "zero, so both are scaled up at first (the hats). The step is −rate · m̂ / (√v̂ + ε). "
-            "In the first step m̂ / √v̂ is exactly the gradient's sign: every weight that has one moves by the "
-            f"rate, {RATE:g}, whatever its gradient's size. As recorded:\n{told}",
+            "In the first step m̂ / √v̂ is exactly the gradient's sign: every weight that has one "
+            f"moves by the rate, {RATE:g}, whatever its size. As recorded:\n{told}",
             "Adam 记两个滑动平均：m 是梯度的，v 是梯度平方的。两者从零开始，"
             "所以起初要放大（带帽的）。步子是 −学习率 · m̂ / (√v̂ + ε)。"
             "第一步里 m̂ / √v̂ 恰好是梯度的符号：无论梯度多大，"
