@@ -116,7 +116,8 @@ def reductions(s: Source) -> Tensor:
     best = x.max(1).values + x.min(1).values + x.max() + x.min() + x.norm(dim=1) + x.norm(1)
     places = x.max(2).indices.sum() + x.argmax(1) + x.argmin() + x.argmax() + x.argmin(1)
     places = places + x.count_nonzero() + (x > 0).any(1) + (x > -3).all(1) + (x > 0).all()
-    return one + spread + best + places + torch.linalg.vector_norm(x, 3, 1)
+    total: Tensor = one + spread + best + places + torch.linalg.vector_norm(x, 3, 1)
+    return total
 
 
 def running(s: Source) -> Tensor:

@@ -1,5 +1,7 @@
 """Words along the axes, carried by the rules to everything computed from the labelled inputs."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -7,7 +9,10 @@ from cutaway import glass
 from cutaway.errors import TraceError
 from tests.glass.samples import SOURCE, TARGET, forward, model, training_step
 
-WORDS = {"source": ["The", "cat", "sat", ".", "</s>"], "target": ["<s>", "Le", "chat", "."]}
+WORDS: dict[str, Any] = {
+    "source": ["The", "cat", "sat", ".", "</s>"],
+    "target": ["<s>", "Le", "chat", "."],
+}
 
 
 def test_words_reach_every_attention() -> None:
@@ -58,7 +63,7 @@ def test_a_wrong_number_of_words_is_refused() -> None:
 
 def test_labels_may_be_given_while_recording() -> None:
     made = model()
-    with torch.no_grad(), glass.record(made, labels=WORDS) as trace:  # type: ignore[arg-type]
+    with torch.no_grad(), glass.record(made, labels=WORDS) as trace:
         made(SOURCE, TARGET)
     assert trace.value("decoder.layers.0.cross_attention.scores").axes is not None
 

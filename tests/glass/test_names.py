@@ -6,9 +6,19 @@ from torch import Tensor, nn
 from cutaway import glass
 from tests.glass.samples import forward, model, training_step
 
-ATTENTION = (
-    "query key value scores scaled masked softmax weights context concatenated output"
-).split()
+ATTENTION = [
+    "query",
+    "key",
+    "value",
+    "scores",
+    "scaled",
+    "masked",
+    "softmax",
+    "weights",
+    "context",
+    "concatenated",
+    "output",
+]
 
 
 def names(trace: glass.Trace, path: str) -> list[str]:
@@ -77,7 +87,8 @@ def test_gradients_stand_beside_their_tensors_and_parameters_before_and_after() 
         if address.endswith(".grad"):
             assert trace[address].shape == trace[address.removesuffix(".grad")].shape
     weight = "encoder.layers.0.self_attention.W_K.weight"
-    parameter = made.encoder.layers[0].self_attention.W_K.weight  # type: ignore[union-attr,index]
+    parameter = made.get_parameter(weight)
+    assert parameter.grad is not None
     assert torch.equal(trace[f"{weight}.after"].tensor, parameter)
     assert not torch.equal(trace[weight].tensor, parameter)
     assert torch.equal(trace[f"{weight}.grad"].tensor, parameter.grad)
@@ -108,7 +119,8 @@ class Odd(nn.Module):
         chained = self.chain(helped)
         best, place = chained.max(dim=-1)
         scaled = best * 2 if len(both) else best
-        return scaled.sum() + place.sum() + down.sum()
+        output: Tensor = scaled.sum() + place.sum() + down.sum()
+        return output
 
 
 def test_statements_of_every_kind_give_names() -> None:

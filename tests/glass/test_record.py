@@ -48,9 +48,14 @@ def test_the_model_is_left_as_it_was() -> None:
 
 def test_an_error_inside_is_not_swallowed_and_undoes_everything() -> None:
     made = model()
-    with pytest.raises(ZeroDivisionError), glass.record(made):
-        made(SOURCE, TARGET)
-        raise ZeroDivisionError
+
+    def failing() -> None:
+        with glass.record(made):
+            made(SOURCE, TARGET)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
     assert not nn.modules.module._global_forward_hooks
     assert not nn.modules.module._global_forward_pre_hooks
 

@@ -43,7 +43,8 @@ def chains(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
         elif kind == "merge" and view.is_contiguous() and rank > 1:
             view = view.view(view.shape[0] * view.shape[1], *view.shape[2:])
         elif kind == "split" and rank and view.shape[axis] % 2 == 0:
-            view = view.unflatten(axis, (2, view.shape[axis] // 2))
+            half = view.shape[axis] // 2
+            view = view.unflatten(axis, (2, half))  # type: ignore[no-untyped-call]
     return base, view
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "src"))
 
-from cutaway import glass  # noqa: E402
+from cutaway import glass
 
 Step = Callable[[Any], Tensor]
 IDS = torch.tensor([[5, 9, 2, 7, 3], [4, 8, 6, 1, 1]])
@@ -21,8 +21,12 @@ MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 
 def bert() -> tuple[Any, Step]:
     config = transformers.BertConfig(
-        vocab_size=31, hidden_size=12, num_hidden_layers=2, num_attention_heads=3,
-        intermediate_size=20, max_position_embeddings=16,
+        vocab_size=31,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=20,
+        max_position_embeddings=16,
     )
     model = transformers.BertForMaskedLM(config)
     return model, lambda m: m(input_ids=IDS, attention_mask=MASK, labels=IDS).loss
@@ -30,7 +34,12 @@ def bert() -> tuple[Any, Step]:
 
 def gpt2() -> tuple[Any, Step]:
     config = transformers.GPT2Config(
-        vocab_size=31, n_embd=12, n_layer=2, n_head=3, n_positions=16, bos_token_id=1,
+        vocab_size=31,
+        n_embd=12,
+        n_layer=2,
+        n_head=3,
+        n_positions=16,
+        bos_token_id=1,
         eos_token_id=2,
     )
     model = transformers.GPT2LMHeadModel(config)
@@ -39,10 +48,20 @@ def gpt2() -> tuple[Any, Step]:
 
 def marian() -> tuple[Any, Step]:
     config = transformers.MarianConfig(
-        vocab_size=31, d_model=12, encoder_layers=2, decoder_layers=2, encoder_attention_heads=3,
-        decoder_attention_heads=3, encoder_ffn_dim=20, decoder_ffn_dim=20,
-        max_position_embeddings=16, pad_token_id=0, decoder_start_token_id=0, eos_token_id=2,
-        bos_token_id=1, forced_eos_token_id=2,
+        vocab_size=31,
+        d_model=12,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=3,
+        decoder_attention_heads=3,
+        encoder_ffn_dim=20,
+        decoder_ffn_dim=20,
+        max_position_embeddings=16,
+        pad_token_id=0,
+        decoder_start_token_id=0,
+        eos_token_id=2,
+        bos_token_id=1,
+        forced_eos_token_id=2,
     )
     model = transformers.MarianMTModel(config)
     return model, lambda m: m(input_ids=IDS, attention_mask=MASK, labels=IDS).loss
@@ -50,8 +69,15 @@ def marian() -> tuple[Any, Step]:
 
 def t5() -> tuple[Any, Step]:
     config = transformers.T5Config(
-        vocab_size=31, d_model=12, d_kv=4, num_layers=2, num_heads=3, d_ff=20, pad_token_id=0,
-        decoder_start_token_id=0, eos_token_id=2,
+        vocab_size=31,
+        d_model=12,
+        d_kv=4,
+        num_layers=2,
+        num_heads=3,
+        d_ff=20,
+        pad_token_id=0,
+        decoder_start_token_id=0,
+        eos_token_id=2,
     )
     model = transformers.T5ForConditionalGeneration(config)
     return model, lambda m: m(input_ids=IDS, attention_mask=MASK, labels=IDS).loss
@@ -59,8 +85,14 @@ def t5() -> tuple[Any, Step]:
 
 def llama() -> tuple[Any, Step]:
     config = transformers.LlamaConfig(
-        vocab_size=31, hidden_size=12, intermediate_size=20, num_hidden_layers=2,
-        num_attention_heads=3, num_key_value_heads=1, max_position_embeddings=16, bos_token_id=1,
+        vocab_size=31,
+        hidden_size=12,
+        intermediate_size=20,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        max_position_embeddings=16,
+        bos_token_id=1,
         eos_token_id=2,
     )
     model = transformers.LlamaForCausalLM(config)

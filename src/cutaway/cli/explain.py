@@ -150,7 +150,7 @@ def _plain(text: str) -> str:
 
 
 def matrices(labelled: "Labelled") -> "list[Table | str]":
-    """The last two axes as coloured tables, one for each place of the axes before (four at most)."""
+    """The last two axes as coloured tables, one a place of the axes before (four at most)."""
     tensor = labelled.tensor
     while tensor.dim() < 2:
         tensor = tensor.unsqueeze(0)
@@ -159,21 +159,21 @@ def matrices(labelled: "Labelled") -> "list[Table | str]":
     words: list[list[str] | None] = [None, None, *labelled.words][-2:]
     shown: list[Table | str] = []
     for number in range(min(len(flat), 4)):
-        place = []
+        place: list[int] = []
         rest = number
         for size in reversed(lead):
             place.insert(0, rest % size)
             rest //= size
-        title = f"{labelled.address}[{','.join([*map(str, place), ':', ':'])}]"
+        title = labelled.address
+        if place:
+            title += f"  ({', '.join(map(str, place))})"
         shown.append(_table(flat[number], title, words[0], words[1]))
     if len(flat) > 4:
         shown.append(f"… {len(flat) - 4} more matrices; give their indices")
     return shown
 
 
-def _table(
-    matrix: Any, title: str, rows: list[str] | None, columns: list[str] | None
-) -> "Table":
+def _table(matrix: Any, title: str, rows: list[str] | None, columns: list[str] | None) -> "Table":
     from rich.table import Table
     from rich.text import Text
 

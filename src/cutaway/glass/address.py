@@ -15,10 +15,12 @@ def parse(address: str) -> tuple[str, tuple[Index, ...]]:
         return address, ()
     name, _, inside = address[:-1].rpartition("[")
     try:
-        indices = tuple(_index(part.strip()) for part in inside.split(",")) if inside.strip() else ()
+        indices = (
+            tuple(_index(part.strip()) for part in inside.split(",")) if inside.strip() else ()
+        )
     except ValueError:
         raise TraceError(
-            f"cannot read the indices of {address!r}; expected integers or slices, as in name[0,2,:]"
+            f"cannot read the indices of {address!r}; expected integers or slices: name[0,2,:]"
         ) from None
     return name.strip(), indices
 

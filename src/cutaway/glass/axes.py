@@ -57,8 +57,10 @@ def _start(trace: "Trace", name: str, count: int) -> None:
 def _axes(trace: "Trace", value: Value) -> Axes:
     """The axis names a value inherits from its operands."""
     axes: Axes = list(value.axes) if value.axes else [None] * len(value.shape)
-    if value.of is not None and trace.values[value.of].axes and (
-        trace.values[value.of].shape == value.shape
+    if (
+        value.of is not None
+        and trace.values[value.of].axes
+        and (trace.values[value.of].shape == value.shape)
     ):
         source = trace.values[value.of].axes or []
         return [old or new for old, new in zip(axes, source, strict=True)]

@@ -71,4 +71,5 @@ def contract(
     shaped = product.reshape(
         [left.shape[axis] for axis in both + mine] + [right.shape[axis] for axis in yours]
     )
-    return shaped.transpose([order.index(axis) for axis in range(outer)])
+    result: NDArray[Any] = shaped.transpose([order.index(axis) for axis in range(outer)])
+    return result

@@ -32,9 +32,7 @@ def evaluate(
         return _blocks(expr, operands, spans, sizes)
 
 
-def _blocks(
-    expr: Expr, operands: Sequence[Array], spans: list[Span], sizes: list[int]
-) -> Array:
+def _blocks(expr: Expr, operands: Sequence[Array], spans: list[Span], sizes: list[int]) -> Array:
     """Evaluate in pieces along the longest axis so that no intermediate grows too large."""
     cost = math.prod(sizes) * _widest(expr)
     if cost <= BLOCK or not sizes or max(sizes) == 1:
@@ -61,19 +59,21 @@ def _widest(expr: Expr) -> int:
     if head in ("sum", "prod", "max", "min", "argmax", "argmin", "kth", "argkth"):
         if head == "sum" and as_product(expr) is not None:
             return 1
-        return math.prod(size for _, size in expr[1]) * max(map(_widest, children(expr)))
+        places: int = math.prod(size for _, size in expr[1])
+        return places * max(map(_widest, children(expr)))
     return max(map(_widest, children(expr)), default=1)
 
 
 def erf(x: Array) -> Array:
     """The error function, by Python's own."""
     flat = np.asarray(x, dtype=np.float64)
-    return np.fromiter(map(math.erf, flat.ravel()), np.float64, flat.size).reshape(flat.shape)
+    each: Array = np.fromiter(map(math.erf, flat.ravel()), np.float64, flat.size)
+    return each.reshape(flat.shape)
 
 
 def _round_to(kind: str, x: Array) -> Array:
     if kind == "bool":
-        return (x != 0).astype(np.float64)
+        return np.asarray(x != 0, np.float64)
     if kind in ("float64", "complex128"):
         return x
     if kind == "float32":
@@ -143,7 +143,12 @@ TWO: dict[str, Callable[[Array, Array], Array]] = {
     "bitxor": _integers(np.bitwise_xor),
 }
 CONSTANTS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
-FOLDS: dict[str, Callable[..., Array]] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
+FOLDS: dict[str, Callable[..., Array]] = {
+    "sum": np.sum,
+    "prod": np.prod,
+    "max": np.max,
+    "min": np.min,
+}
 
 
 class Evaluator:
@@ -209,9 +214,7 @@ class Evaluator:
         return result
 
     def _bind(self, ranges: Sequence[tuple[str, int]]) -> dict[str, Any]:
-        before = {
-            name: (self.variables.get(name), self.axes.get(name)) for name, _ in ranges
-        }
+        before = {name: (self.variables.get(name), self.axes.get(name)) for name, _ in ranges}
         first = self.rank
         self.rank += len(ranges)
         for place, (name, size) in enumerate(ranges):
@@ -246,8 +249,10 @@ class Evaluator:
 
     def _full(self, terms: Array, ranges: Sequence[tuple[str, int]]) -> Array:
         """The terms with every reduced axis at its full size, even where they do not vary."""
-        kept = terms.shape[: self.rank - len(ranges)] if terms.ndim else (1,) * (
-            self.rank - len(ranges)
+        kept = (
+            terms.shape[: self.rank - len(ranges)]
+            if terms.ndim
+            else (1,) * (self.rank - len(ranges))
         )
         return np.broadcast_to(terms, (*kept, *(size for _, size in ranges)))
 
@@ -331,7 +336,7 @@ class Evaluator:
 
     def _linear(self, expr: Expr) -> tuple[int, dict[str, int]] | None:
         """constant + Σ factor·variable, if the expression is that."""
-        if isinstance(expr, bool) or isinstance(expr, float):
+        if isinstance(expr, (bool, float)):
             return None
         if isinstance(expr, int):
             return expr, {}

@@ -168,8 +168,13 @@ class Explanation:
                 else:
                     value = self.trace.values[self._args[token.operand]]
                     cell = named_cell(self.trace, Cell(value, token.indices))
-                    parts.append({"text": token.text, "value": plain(token.value or 0.0),
-                                  "address": cell.address})
+                    parts.append(
+                        {
+                            "text": token.text,
+                            "value": plain(token.value or 0.0),
+                            "address": cell.address,
+                        }
+                    )
             shown.append(parts)
         return {
             "asked": self.asked,
@@ -215,7 +220,9 @@ def explain(trace: "Trace", address: str, *, terms: int = 4) -> Explanation:
     opening = f"{show(value)} = "
     if rule.expr is None:
         what = words(rule.name)["en"]
-        return Explanation(trace, cell, through, rule, value, None, [[Token(f"{show(value)}: {what}")]])
+        return Explanation(
+            trace, cell, through, rule, value, None, [[Token(f"{show(value)}: {what}")]]
+        )
     inputs = [trace.values[arg] for arg in args]
     try:
         arrays = [each.array() for each in inputs]
@@ -263,8 +270,7 @@ def _addresses(
             evaluator.variables[f"i{axis}"] = place
             evaluator.axes.pop(f"i{axis}", None)
         places = [
-            np.broadcast_to(evaluator.run(part), (count,)).astype(np.int64)
-            for part in rule.expr[2]
+            np.broadcast_to(evaluator.run(part), (count,)).astype(np.int64) for part in rule.expr[2]
         ]
         value = trace.values[args[0]]
     for number in range(count):
@@ -338,8 +344,11 @@ class _Reader:
     def _read(
         self, expr: Expr, ranges: list[tuple[str, int]], mask: Expr | None
     ) -> Iterator[tuple[int, list[Array]]]:
-        used = [(name, size) for name, size in ranges if _mentions(expr, name)
-                or (mask is not None and _mentions(mask, name))]
+        used = [
+            (name, size)
+            for name, size in ranges
+            if _mentions(expr, name) or (mask is not None and _mentions(mask, name))
+        ]
         evaluator = Evaluator(self.arrays, [])
         evaluator._bind(used)
         shape = tuple(size for _, size in used)
@@ -387,7 +396,7 @@ def short_name(trace: "Trace", value: Value) -> str:
 
 def described(trace: "Trace", site: Site) -> Source:
     """A site with the text of its function; a loaded trace brings its own."""
-    stored = trace.stored_sites.get(id(site))
+    stored: Source | None = trace.stored_sites.get(id(site))
     if stored is not None:
         return stored
     if site.code is None:

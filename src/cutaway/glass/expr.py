@@ -9,14 +9,58 @@ from typing import Any
 Expr = Any  # int | float | str | tuple[Any, ...]; recursive, so not spelt out
 
 POINTWISE_ONE = frozenset(
-    "neg abs sign exp expm1 log log1p log2 sqrt rsqrt recip sin cos tan tanh sigmoid erf "
-    "floor ceil trunc round isnan not".split()
+    [
+        "neg",
+        "abs",
+        "sign",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "recip",
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "isnan",
+        "not",
+    ]
 )
 POINTWISE_TWO = frozenset(
-    "sub div pow maximum minimum atan2 idiv mod fmod eq ne lt le gt ge and or xor "
-    "bitand bitor bitxor".split()
+    [
+        "sub",
+        "div",
+        "pow",
+        "maximum",
+        "minimum",
+        "atan2",
+        "idiv",
+        "mod",
+        "fmod",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "and",
+        "or",
+        "xor",
+        "bitand",
+        "bitor",
+        "bitxor",
+    ]
 )
-REDUCTIONS = frozenset("sum prod max min".split())
+REDUCTIONS = frozenset(["sum", "prod", "max", "min"])
 
 INF: Expr = ("inf",)
 NEG_INF: Expr = ("-inf",)
@@ -104,10 +148,7 @@ def children(expr: Expr) -> Iterator[Expr]:
         yield expr[3]
     elif head in REDUCTIONS:
         yield expr[2]
-    elif head in ("argmax", "argmin"):
-        yield expr[2]
-        yield expr[3]
-    elif head == "kth":
+    elif head in ("argmax", "argmin") or head == "kth":
         yield expr[2]
         yield expr[3]
     elif head == "argkth":
@@ -142,9 +183,7 @@ def renumber(expr: Expr, mapping: dict[int, int]) -> Expr:
     if expr[0] == "at":
         where = tuple(renumber(part, mapping) for part in expr[2])
         return ("at", mapping[expr[1]], where, *(renumber(part, mapping) for part in expr[3:]))
-    return tuple(
-        renumber(part, mapping) if isinstance(part, tuple) else part for part in expr
-    )
+    return tuple(renumber(part, mapping) if isinstance(part, tuple) else part for part in expr)
 
 
 def from_json(data: Any) -> Expr:

@@ -21,7 +21,9 @@ def one_by_one(func: Any) -> Each | None:
     plain = name.removeprefix("_foreach_")
     if plain == "norm":
         plain = "linalg_vector_norm"
-    single = getattr(torch.ops.aten, plain, None) or getattr(torch.ops.aten, plain.rstrip("_"), None)
+    single = getattr(torch.ops.aten, plain, None) or getattr(
+        torch.ops.aten, plain.rstrip("_"), None
+    )
     if single is None:
         return None
     arguments = func._schema.arguments

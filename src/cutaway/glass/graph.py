@@ -25,19 +25,19 @@ class GradientLinks:
     def __init__(self, recorder: "Recorder") -> None:
         self.recorder = recorder
         self.calls: dict[int, OpCall] = {}
-        self.last = torch.autograd._get_sequence_nr()
+        self.last = torch._C._autograd._get_sequence_nr()
         self.variables: list[Tensor] = []
 
     def forward(self, call: OpCall) -> None:
         """Note an operation of the forward pass if autograd made a node for it."""
-        number = torch.autograd._get_sequence_nr()
+        number = torch._C._autograd._get_sequence_nr()
         if number != self.last:
             self.calls[number - 1] = call
             self.last = number
 
     def forward_of(self) -> int | None:
         """The forward value that the backward operation now running differentiates."""
-        node = torch._C._current_autograd_node()
+        node: Any = torch._C._current_autograd_node()
         if node is None:
             return None
         call = self.calls.get(node._sequence_nr())

@@ -144,7 +144,8 @@ def carry(trace: "Trace", *, key: str = "0", title: str = "") -> Carried:
     if any(value.phase in ("backward", "update") for value in trace.values):
         kind = "training"
     else:
-        kind = "translation" if "translation" in trace.meta else "trace"
+        told = "translation" in trace.meta or "target" in trace.labels
+        kind = "translation" if told else "trace"
     return Carried(key, title or str(trace.meta.get("model", "")), kind, bundle(trace))
 
 

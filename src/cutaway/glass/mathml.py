@@ -8,8 +8,22 @@ _LETTERS = {
     3: ("b", "i", "j"),
     4: ("b", "h", "i", "j"),
 }
-_INFIX = {"eq": "=", "ne": "≠", "lt": "&lt;", "le": "≤", "gt": "&gt;", "ge": "≥", "and": "∧", "or": "∨",
-          "mod": "mod", "xor": "⊻", "fmod": "mod", "bitand": "&amp;", "bitor": "|", "bitxor": "⊻"}
+_INFIX = {
+    "eq": "=",
+    "ne": "≠",
+    "lt": "&lt;",
+    "le": "≤",
+    "gt": "&gt;",
+    "ge": "≥",
+    "and": "∧",
+    "or": "∨",
+    "mod": "mod",
+    "xor": "⊻",
+    "fmod": "mod",
+    "bitand": "&amp;",
+    "bitor": "|",
+    "bitxor": "⊻",
+}
 _BIG = {"sum": "∑", "prod": "∏"}
 
 
@@ -37,9 +51,7 @@ def _sub(symbol: str, index: list[str]) -> str:
 class _Writer:
     def __init__(self, rank: int) -> None:
         letters = _LETTERS.get(rank)
-        self.names = {
-            f"i{axis}": letters[axis] if letters else f"i{axis}" for axis in range(rank)
-        }
+        self.names = {f"i{axis}": letters[axis] if letters else f"i{axis}" for axis in range(rank)}
         self.lets: list[tuple[str, str]] = []
 
     def lines(self, expr: Expr) -> list[str]:
@@ -49,7 +61,7 @@ class _Writer:
         shown = self.names.get(name, name)
         letter = shown.rstrip("0123456789")
         if letter != shown and letter:
-            return f"<msub><mi>{letter}</mi><mn>{shown[len(letter):]}</mn></msub>"
+            return f"<msub><mi>{letter}</mi><mn>{shown[len(letter) :]}</mn></msub>"
         return f"<mi>{shown}</mi>"
 
     def write(self, expr: Expr, level: int = 0) -> str:
@@ -76,7 +88,8 @@ class _Writer:
             body = "<mo>·</mo>".join(self.write(part, 2) for part in expr[1:])
             return _paren(body, level > 2)
         if head == "div":
-            return f"<mfrac><mrow>{self.write(expr[1])}</mrow><mrow>{self.write(expr[2])}</mrow></mfrac>"
+            top, bottom = self.write(expr[1]), self.write(expr[2])
+            return f"<mfrac><mrow>{top}</mrow><mrow>{bottom}</mrow></mfrac>"
         return self._other(expr, level)
 
     def _other(self, expr: Expr, level: int) -> str:
@@ -116,15 +129,18 @@ class _Writer:
                 under = f"{under}<mo>;</mo>{self.write(expr[3])}"
             return f"<munder><mi>{label}</mi><mrow>{under}</mrow></munder>{self.write(expr[2], 2)}"
         if head == "where":
-            return (
-                '<mrow><mo>{</mo><mtable columnalign="left">'
-                f"<mtr><mtd>{self.write(expr[2])}</mtd><mtd><mtext>if </mtext>{self.write(expr[1])}</mtd></mtr>"
-                f"<mtr><mtd>{self.write(expr[3])}</mtd><mtd><mtext>else</mtext></mtd></mtr></mtable></mrow>"
+            test, yes, no = (self.write(part) for part in expr[1:])
+            rows = (
+                f"<mtr><mtd>{yes}</mtd><mtd><mtext>if </mtext>{test}</mtd></mtr>"
+                f"<mtr><mtd>{no}</mtd><mtd><mtext>else</mtext></mtd></mtr>"
             )
+            return f'<mrow><mo>{{</mo><mtable columnalign="left">{rows}</mtable></mrow>'
         if head == "cast":
             return f"<mi>{expr[1]}</mi><mo>(</mo>{self.write(expr[2])}<mo>)</mo>"
         if head in ("inf", "-inf", "nan"):
-            return {"inf": "<mi>∞</mi>", "-inf": "<mo>−</mo><mi>∞</mi>", "nan": "<mi>NaN</mi>"}[head]
+            return {"inf": "<mi>∞</mi>", "-inf": "<mo>−</mo><mi>∞</mi>", "nan": "<mi>NaN</mi>"}[
+                head
+            ]
         inner = "<mo>,</mo>".join(self.write(part) for part in expr[1:])
         label = {"maximum": "max", "minimum": "min", "sigmoid": "σ"}.get(head, head)
         return f"<mi>{label}</mi><mo>(</mo>{inner}<mo>)</mo>"
@@ -142,6 +158,10 @@ def _number(value: float) -> str:
     if value < 0:
         return f"<mo>−</mo>{_number(-value)}"
     square = value * value
-    if not float(value).is_integer() and abs(square - round(square)) < 1e-12 * square and square > 1:
+    if (
+        not float(value).is_integer()
+        and abs(square - round(square)) < 1e-12 * square
+        and square > 1
+    ):
         return f"<msqrt><mn>{round(square)}</mn></msqrt>"
     return f"<mn>{value:.6g}</mn>"

@@ -187,7 +187,9 @@ def _assigned(statement: ast.stmt, node: ast.AST | None) -> tuple[tuple[str, ...
     return (), False, False
 
 
-def _targets(target: ast.expr, value: ast.expr, node: ast.AST | None) -> tuple[tuple[str, ...], bool]:
+def _targets(
+    target: ast.expr, value: ast.expr, node: ast.AST | None
+) -> tuple[tuple[str, ...], bool]:
     if isinstance(target, (ast.Tuple, ast.List)):
         names = tuple(_name(element) or "" for element in target.elts)
         if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(names):
@@ -195,8 +197,8 @@ def _targets(target: ast.expr, value: ast.expr, node: ast.AST | None) -> tuple[t
                 if node is not None and any(inner is node for inner in ast.walk(element)):
                     return ((name,) if name else ()), element is node
         return names, value is node
-    name = _name(target)
-    return ((name,) if name else ()), _whole(value, node)
+    own = _name(target)
+    return ((own,) if own else ()), _whole(value, node)
 
 
 def _whole(value: ast.expr, node: ast.AST | None) -> bool:
@@ -283,7 +285,9 @@ def source_of(code: CodeType) -> tuple[str, int]:
 def shown_path(code: CodeType) -> str:
     """A file's path without the part that only this machine knows."""
     path = os.path.abspath(code.co_filename)
-    for entry in sorted((os.path.abspath(part) for part in sys.path if part), key=len, reverse=True):
+    for entry in sorted(
+        (os.path.abspath(part) for part in sys.path if part), key=len, reverse=True
+    ):
         if path.startswith(entry + os.sep):
             return path[len(entry) + 1 :].replace(os.sep, "/")
     return os.path.basename(path)

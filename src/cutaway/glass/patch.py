@@ -49,8 +49,10 @@ class Patches:
     def applied(self) -> Iterator[None]:
         """Parameters changed now, everything else as it is computed."""
         restored: list[tuple[Tensor, Tensor]] = []
-        owners = {**dict(self.model.named_parameters(remove_duplicate=False)),
-                  **dict(self.model.named_buffers(remove_duplicate=False))}
+        owners = {
+            **dict(self.model.named_parameters(remove_duplicate=False)),
+            **dict(self.model.named_buffers(remove_duplicate=False)),
+        }
         try:
             with torch.no_grad():
                 for name in [name for name in self.changes if name in owners]:

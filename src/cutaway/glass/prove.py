@@ -138,8 +138,10 @@ def judge(
 
 
 def _is_place(expr: Expr) -> bool:
-    return isinstance(expr, tuple) and expr[0] in ("argmax", "argmin", "argkth") and isinstance(
-        expr[-1], str
+    return (
+        isinstance(expr, tuple)
+        and expr[0] in ("argmax", "argmin", "argkth")
+        and isinstance(expr[-1], str)
     )
 
 
@@ -159,4 +161,4 @@ def _ties(expr: Expr, operands: list[Array], held: Array, found: Array) -> Array
         return np.broadcast_to(evaluator.run(body), held.shape)
 
     left, right = read(held), read(found)
-    return (left == right) | (np.isnan(left) & np.isnan(right))
+    return np.asarray((left == right) | (np.isnan(left) & np.isnan(right)))

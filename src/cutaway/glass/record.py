@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -21,12 +21,9 @@ from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from cutaway.glass import decompose
 from cutaway.glass.graph import GradientLinks
+from cutaway.glass.modes import Functions, Operations
 from cutaway.glass.names import (
     READABLE_FUNCTIONS,
     Naming,
@@ -35,10 +32,20 @@ from cutaway.glass.names import (
     local_name,
     naming,
 )
+from cutaway.glass.schema import COPIES, HIDDEN_WRITES, schema_of, slots, tensors_in, with_refs
 from cutaway.glass.select import Selection
-from cutaway.glass.storage import Memory, geometry, held_elsewhere, layout
+from cutaway.glass.storage import (
+    Memory,
+    geometry,
+    held_elsewhere,
+    layout,
+    mostly,
+    same_cells,
+    strided,
+    window,
+)
 from cutaway.glass.trace import Trace
-from cutaway.glass.values import DTYPES, Buffer, OpCall, Ref, Value
+from cutaway.glass.values import DTYPES, Buffer, OpCall, Value
 from cutaway.model import explicit
 
 Phase = str
@@ -50,7 +57,7 @@ def record(
     *,
     select: str | Sequence[str] | Callable[[Value], bool] | None = None,
     phases: Sequence[str] | None = None,
-    labels: dict[str, Sequence[str]] | None = None,
+    labels: dict[str, Any] | None = None,
     meta: dict[str, Any] | None = None,
 ) -> Iterator[Trace]:
     """Record everything the block computes in this thread; the trace is complete at its end.
@@ -140,8 +147,8 @@ class Recorder:
             register_optimizer_step_post_hook(self._update_ends),
         ):
             self.stack.callback(handle.remove)
-        self.stack.enter_context(_Functions(self))
-        self.stack.enter_context(_Operations(self))
+        self.stack.enter_context(Functions(self))
+        self.stack.enter_context(Operations(self))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -170,9 +177,11 @@ class Recorder:
         if path is None:
             path = type(module).__name__
         number = self.calls[path] = self.calls.get(path, 0) + 1
-        plain = not is_author(type(module).forward.__code__) if hasattr(
-            type(module).forward, "__code__"
-        ) else True
+        plain = (
+            not is_author(type(module).forward.__code__)
+            if hasattr(type(module).forward, "__code__")
+            else True
+        )
         self.modules.append(_Module(path, number, plain))
         self.trace.note_module(path, type(module))
 
@@ -323,7 +332,7 @@ class Recorder:
         value.base = root.name or root.base
         value.path, value.number = root.path, root.number
         if not same:
-            value.buffer = _window(tensor, tensor.untyped_storage())
+            value.buffer = window(tensor, tensor.untyped_storage())
         memory.known[geometry(tensor)] = value.id
         return value
 
@@ -335,7 +344,7 @@ class Recorder:
             kind, whole = found, known
             break
         if name is None:
-            if tensor._is_view() and tensor._base is not None and _mostly(tensor, storage):
+            if tensor._is_view() and tensor._base is not None and mostly(tensor, storage):
                 whole = tensor._base
             found_name = local_name(tensor, self.model)
             if found_name is None:
@@ -343,11 +352,11 @@ class Recorder:
             else:
                 name, _ = found_name
         buffer: Buffer | None
-        if _mostly(whole, storage):
+        if mostly(whole, storage):
             buffer = Buffer(storage, whole.dtype)
         else:  # a small window on a large storage: its own copy is enough
             whole = tensor
-            buffer = _window(whole, storage)
+            buffer = window(whole, storage)
         value = self._new("source", "source", whole, buffer)
         value.source = kind
         value.site = None
@@ -395,15 +404,15 @@ class Recorder:
 
     def operation(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one ATen operation and write down what it did."""
-        schema = _schema(func)
+        schema = schema_of(func)
         bound, tensors = schema.bind(args, kwargs)
         begin = len(self.values)
         refs = {id(tensor): self.find(tensor).id for tensor in tensors}
-        arguments = {name: _replace(value, refs) for name, value in bound.items()}
+        arguments = {name: with_refs(value, refs) for name, value in bound.items()}
         written = [bound[name] for name in schema.writes if bound.get(name) is not None]
-        if schema.name in _HIDDEN_WRITES:
-            written += _HIDDEN_WRITES[schema.name](bound)
-        targets = [tensor for part in written for tensor in _tensors(part)]
+        if schema.name in HIDDEN_WRITES:
+            written += HIDDEN_WRITES[schema.name](bound)
+        targets = [tensor for part in written for tensor in tensors_in(part)]
         for tensor in targets:
             memory = self.memory[tensor.untyped_storage()._cdata]
             if memory.buffer is not None:
@@ -413,20 +422,20 @@ class Recorder:
         frame = author_frame(sys._getframe(2))
         links = self.links.forward_of() if self.phase == "backward" else None
         first = len(self.values)
-        outputs = list(_tensors(result))
+        outputs = list(tensors_in(result))
         seen: set[int] = set()
-        for place, tensor in enumerate(_slots(result)):
-            if tensor is None:  # a gradient nobody asked for
+        for place, slot in enumerate(slots(result)):
+            if slot is None:  # a gradient nobody asked for
                 call.outputs.append(None)
                 continue
-            changed = next((t for t in targets if t is tensor or _same(t, tensor)), None)
+            changed = next((t for t in targets if t is slot or same_cells(t, slot)), None)
             if changed is not None:
                 seen.add(id(changed))
                 self._written(changed, call, place, refs[id(changed)])
             else:
-                self._result(tensor, call, place, tensors, refs)
+                self._result(slot, call, place, tensors, refs)
         for tensor in targets:
-            if id(tensor) not in seen and not any(_same(tensor, done) for done in outputs):
+            if id(tensor) not in seen and not any(same_cells(tensor, done) for done in outputs):
                 self._written(tensor, call, len(call.outputs), refs[id(tensor)])
         self._describe(first, frame, links)
         if not self.everything:
@@ -457,7 +466,8 @@ class Recorder:
             if buffer is not None and not buffer.kept and buffer.storage is not None:
                 memory = self.memory.get(buffer.storage._cdata)
                 if memory is not None:
-                    memory.storage = StorageWeakRef(buffer.storage)  # keeps the address ours
+                    weak = StorageWeakRef(buffer.storage)  # type: ignore[no-untyped-call]
+                    memory.storage = weak  # keeps the address ours
                 buffer.storage = buffer.flat = None
 
     def _describe(self, first: int, frame: Any, forward: int | None) -> None:
@@ -494,7 +504,7 @@ class Recorder:
         memory = self.memory.get(key)
         if source is not None and memory is not None:
             parent = self.values[refs[id(source)]]
-            if source.dtype == tensor.dtype and call.op not in _COPIES:
+            if source.dtype == tensor.dtype and call.op not in COPIES:
                 known = memory.known.get(geometry(tensor))
                 if known is not None:
                     call.outputs.append(known)  # detach, a transpose undone: the very same cells
@@ -525,10 +535,10 @@ class Recorder:
         root = self.values[memory.root]
         memory.buffer = buffer
         memory.known = {geometry(tensor): value.id}
-        if value.layout.is_dense and value.cells >= root.cells or value.layout == root.layout:
+        if (value.layout.is_dense and value.cells >= root.cells) or value.layout == root.layout:
             memory.root = value.id
             return
-        whole = _strided(storage, root)
+        whole = strided(storage, root)
         merged = self._new("overwrite", "overwrite", whole, buffer)
         merged.args = (root.id, value.id)
         memory.root = merged.id
@@ -614,7 +624,6 @@ class Recorder:
             frame = frame.f_back
         return "update", 1
 
-
     def _path_of(self, parameter: Tensor) -> str:
         """A parameter's own name, however often it has been updated."""
         known = self.named.get(parameter.untyped_storage()._cdata)
@@ -624,198 +633,3 @@ class Recorder:
         while value.before is not None:
             value = self.values[value.before]
         return value.address
-
-
-class _Functions(TorchFunctionMode):
-    """What the author's line calls, before torch takes it apart."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
-        self.recorder = recorder
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        recorder = self.recorder
-        if recorder.busy:
-            return func(*args, **kwargs)
-        if func is torch.Tensor.backward:
-            roots = [args[0]]
-            return recorder.backward(lambda: func(*args, **kwargs), roots)
-        if func is torch.autograd.grad:
-            outputs = args[0] if args else kwargs["outputs"]
-            roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-            return recorder.backward(lambda: func(*args, **kwargs), roots)
-        if func is torch.nn.functional.scaled_dot_product_attention:
-            with self:  # its lines are the author's lines now
-                return decompose.scaled_dot_product_attention(*args, **kwargs)
-        if func is torch.nn.functional.multi_head_attention_forward:
-            with recorder.by_statement():
-                result = _attention_in_steps(func, args, kwargs)
-        elif func is torch.lstm and isinstance(args[1], (tuple, list)) and _plain_lstm(args):
-            with self:
-                return decompose.lstm(*args, **kwargs)
-        else:
-            result = func(*args, **kwargs)
-        return recorder.function_returned(result)
-
-
-class _Operations(TorchDispatchMode):
-    """Every ATen operation, forward, backward and update."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Nothing compiles in here, so the guard against it (and its import) is not needed."""
-        return False
-
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
-        self.recorder = recorder
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if self.recorder.busy:
-            return func(*args, **kwargs)
-        schema = _schema(func)
-        if schema.composite:
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
-        if schema.each is not None:
-            with self:
-                return schema.each(args, kwargs)
-        self.recorder.busy += 1
-        try:
-            return self.recorder.operation(func, args, kwargs)
-        finally:
-            self.recorder.busy -= 1
-
-
-def _attention_in_steps(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Multi-head attention by its explicit path, which the wish for weights selects."""
-    wanted = kwargs.get("need_weights", True)
-    output, weights = func(*args, **{**kwargs, "need_weights": True})
-    return output, weights if wanted else None
-
-
-def _plain_lstm(args: tuple[Any, ...]) -> bool:
-    """Whether an LSTM call is one we write out: tensors in, biases or not, no projection."""
-    each = 4 if args[3] else 2
-    directions = 2 if args[7] else 1
-    return len(args[2]) == each * int(args[4]) * directions
-
-
-# -- schemas --------------------------------------------------------------------------------
-
-
-class _Schema:
-    """What an operation's schema says, read once."""
-
-    __slots__ = ("composite", "each", "name", "names", "writes")
-
-    def __init__(self, func: Any) -> None:
-        from cutaway.glass.foreach import one_by_one
-
-        self.name = f"{func.namespace}.{func._schema.name.split('::')[1]}.{func._overloadname}"
-        self.names = [argument.name for argument in func._schema.arguments]
-        self.writes = [
-            argument.name
-            for argument in func._schema.arguments
-            if argument.alias_info is not None and argument.alias_info.is_write
-        ]
-        self.composite = torch._C._dispatch_has_kernel_for_dispatch_key(
-            func.name(), "CompositeImplicitAutograd"
-        )
-        self.each = one_by_one(func)
-
-    def bind(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[Tensor]]:
-        bound = dict(zip(self.names, args, strict=False))
-        bound.update(kwargs)
-        tensors = [tensor for value in bound.values() for tensor in _tensors(value)]
-        return bound, tensors
-
-
-_schemas: dict[Any, _Schema] = {}
-
-
-def _schema(func: Any) -> _Schema:
-    known = _schemas.get(func)
-    if known is None:
-        known = _schemas[func] = _Schema(func)
-    return known
-
-
-def _running_stats(bound: dict[str, Any]) -> list[Tensor]:
-    """Batch norm writes its running statistics without saying so."""
-    if not bound.get("training"):
-        return []
-    return [bound[name] for name in ("running_mean", "running_var") if bound.get(name) is not None]
-
-
-_HIDDEN_WRITES = {"aten.native_batch_norm.default": _running_stats}
-_COPIES = frozenset(("aten.clone.default", "aten._to_copy.default"))
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _tensors(part)
-
-
-def _slots(value: Any) -> Iterator[Tensor | None]:
-    """The tensors of a result in order, with the gaps a tuple has."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            if part is None:
-                yield None
-            else:
-                yield from _slots(part)
-
-
-def _replace(value: Any, refs: dict[int, int]) -> Any:
-    if isinstance(value, Tensor):
-        return Ref(refs[id(value)])
-    if isinstance(value, (list, tuple)):
-        return [_replace(part, refs) for part in value]
-    return value
-
-
-def _same(left: Tensor, right: Tensor) -> bool:
-    return (
-        left.untyped_storage()._cdata == right.untyped_storage()._cdata
-        and geometry(left) == geometry(right)
-    )
-
-
-def _mostly(tensor: Tensor, storage: Any) -> bool:
-    """Whether a tensor is a good part of its storage, so that keeping all of it is no waste."""
-    size: int = storage.nbytes()
-    return size <= 1 << 16 or tensor.numel() * tensor.element_size() * 2 >= size
-
-
-def _window(tensor: Tensor, storage: Any) -> Buffer:
-    """A copy of just the stretch of memory a tensor touches."""
-    place = layout(tensor)
-    count = storage.nbytes() // tensor.element_size()
-    flat = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (count,), (1,))
-    buffer = Buffer(None, tensor.dtype, flat[place.offset : place.end].clone())
-    buffer.start = place.offset
-    return buffer
-
-
-def _strided(storage: Any, like: Value) -> Tensor:
-    from cutaway.glass.values import TORCH_DTYPES
-
-    return torch.empty(0, dtype=TORCH_DTYPES[like.dtype]).set_(
-        storage, like.layout.offset, like.shape, like.layout.strides
-    )

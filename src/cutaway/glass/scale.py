@@ -4,7 +4,7 @@ A sum of terms near 1 that cancels to 1e-9 is right to about 1e-16, not to 1e-25
 expression is what one unit of relative rounding in each step can move its value by.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from cutaway.glass.expr import Expr
 Array = NDArray[Any]
 Pair = tuple[Array, Array]  # value, scale
 
-_SLOPES = {
+_SLOPES: dict[str, Callable[[Array, Array], Any]] = {
     "exp": lambda x, y: y,
     "expm1": lambda x, y: y + 1,
     "log": lambda x, y: 1 / x,
@@ -37,9 +37,7 @@ _SLOPES = {
 }
 
 
-def scale(
-    expr: Expr, operands: Sequence[Array], shape: Sequence[int]
-) -> Array:
+def scale(expr: Expr, operands: Sequence[Array], shape: Sequence[int]) -> Array:
     """The scale of every cell of the output."""
     spans = [(0, size) for size in shape]
     with np.errstate(all="ignore"):
@@ -92,7 +90,8 @@ class _Scale(Evaluator):
             return total
         if head == "div":
             top, bottom = self.both(expr[1]), self.both(expr[2])
-            return (top[1] / np.abs(bottom[0])) * np.maximum(bottom[1] / np.abs(bottom[0]), 1)
+            growth = np.maximum(bottom[1] / np.abs(bottom[0]), 1)
+            return np.asarray(top[1] / np.abs(bottom[0]) * growth)
         if head == "pow":
             base, exponent = self.both(expr[1]), self.both(expr[2])
             return np.abs(value) * (1 + np.abs(exponent[0]) * base[1] / np.abs(base[0]))

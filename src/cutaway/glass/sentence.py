@@ -39,9 +39,7 @@ def record_sentence(
     return _one_text(contents, text, training)
 
 
-def _translation(
-    contents: ModelFolder, text: str, target: str | None, training: bool
-) -> Trace:
+def _translation(contents: ModelFolder, text: str, target: str | None, training: bool) -> Trace:
     translator = Translator(contents)
     model, theirs = translator.model, translator.target_tokenizer
     task = translator.task(text)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutaway.glass.values import Buffer
+from cutaway.glass.values import TORCH_DTYPES, Buffer, Value
 from cutaway.glass.views import Layout
 
 Geometry = tuple[int, tuple[int, ...], tuple[int, ...], torch.dtype]
@@ -28,14 +28,42 @@ class Memory:
 
 def geometry(tensor: Tensor) -> Geometry:
     """Where a tensor's cells lie in its storage."""
-    return (tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+    return (int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
 
 def layout(tensor: Tensor) -> Layout:
     """Where a tensor's cells lie in its storage."""
-    return Layout(tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+    return Layout(int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride())
 
 
 def held_elsewhere(storage: Any, ours: int) -> bool:
     """Whether anyone beside us still holds this memory and could write to it."""
     return int(torch._C._storage_Use_Count(storage._cdata)) > ours
+
+
+def same_cells(left: Tensor, right: Tensor) -> bool:
+    return left.untyped_storage()._cdata == right.untyped_storage()._cdata and geometry(
+        left
+    ) == geometry(right)
+
+
+def mostly(tensor: Tensor, storage: Any) -> bool:
+    """Whether a tensor is a good part of its storage, so that keeping all of it is no waste."""
+    size: int = storage.nbytes()
+    return size <= 1 << 16 or tensor.numel() * tensor.element_size() * 2 >= size
+
+
+def window(tensor: Tensor, storage: Any) -> Buffer:
+    """A copy of just the stretch of memory a tensor touches."""
+    place = layout(tensor)
+    count = storage.nbytes() // tensor.element_size()
+    flat = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (count,), (1,))
+    buffer = Buffer(None, tensor.dtype, flat[place.offset : place.end].clone())
+    buffer.start = place.offset
+    return buffer
+
+
+def strided(storage: Any, like: Value) -> Tensor:
+    return torch.empty(0, dtype=TORCH_DTYPES[like.dtype]).set_(
+        storage, like.layout.offset, like.shape, like.layout.strides
+    )

@@ -187,9 +187,7 @@ def save(trace: "Trace", folder: Path) -> None:
     data, buffers = header(trace)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        tensors = {
-            str(place): buffer.read().contiguous() for place, buffer in enumerate(buffers)
-        }
+        tensors = {str(place): buffer.read().contiguous() for place, buffer in enumerate(buffers)}
         save_file(tensors, folder / "tensors.safetensors", metadata={"format": FORMAT})
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         (folder / "trace.json").write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """A recorded run: values by address, their rules, and the questions one can ask of them."""
 
 import fnmatch
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +90,7 @@ class Trace:
         self.aliases[address] = value.id
 
     def returned(self, value: Value, path: str, number: int) -> str:
-        """What a module's call gave back is its `output`, unless the author has one of that name."""
+        """What a module's call gave back is its `output`, unless another has that name."""
         address = join(path, "output", number)
         if not path or address in self._counts:
             return ""
@@ -211,7 +211,7 @@ class Trace:
     # -- questions -----------------------------------------------------------------------------
 
     def label(
-        self, *, axes: dict[str, Sequence[str | None]] | None = None, **words: Sequence[str]
+        self, *, axes: Mapping[str, Sequence[str | None]] | None = None, **words: Sequence[str]
     ) -> None:
         """Name the positions of axes: `trace.label(source=["The", "cat"], target=["Le", …])`.
 

@@ -47,9 +47,7 @@ class Buffer:
         if self.flat is None:
             size = self.dtype.itemsize
             count = self.storage.nbytes() // size
-            self.flat = torch.empty(0, dtype=self.dtype).set_(
-                self.storage, 0, (count,), (1,)
-            )
+            self.flat = torch.empty(0, dtype=self.dtype).set_(self.storage, 0, (count,), (1,))
         return self.flat
 
     def freeze(self) -> None:

@@ -32,8 +32,12 @@ class Layout:
         """One past the last position it touches."""
         if self.cells == 0:
             return self.offset
-        return 1 + self.offset + sum(
-            (size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)
+        return (
+            1
+            + self.offset
+            + sum(
+                (size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)
+            )
         )
 
     @property
@@ -130,7 +134,8 @@ class _Linear:
             return _Linear(self.constant // by, large).expr(), _Linear(low, small)
         for unit in sorted({math.gcd(by, factor) for _, factor, _ in self.terms}, reverse=True):
             whole = tuple(
-                (name, factor // unit, size) for name, factor, size in self.terms
+                (name, factor // unit, size)
+                for name, factor, size in self.terms
                 if factor % unit == 0
             )
             part = tuple(term for term in self.terms if term[1] % unit)

@@ -270,8 +270,20 @@ class Writer:
         return [Token("place of "), *self._kth(expr, level)]
 
 
-_INFIX = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥", "and": "and", "or": "or",
-          "xor": "xor", "mod": "mod", "fmod": "mod", "idiv": "div"}
+_INFIX = {
+    "eq": "=",
+    "ne": "≠",
+    "lt": "<",
+    "le": "≤",
+    "gt": ">",
+    "ge": "≥",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+    "mod": "mod",
+    "fmod": "mod",
+    "idiv": "div",
+}
 _FUNCTIONS = {"maximum": "max", "minimum": "min", "sigmoid": "σ", "round": "round", "not": "not "}
 
 

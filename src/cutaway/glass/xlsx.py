@@ -102,9 +102,8 @@ class _Book:
         pending = list(self.trace.rule(value)[1])
         while pending:
             each = self.trace.values[pending.pop()]
-            rule, args = self.trace.rule(each)
             if self._inline(each):
-                pending += args
+                pending += self.trace.rule(each)[1]
             elif each not in found:
                 found.append(each)
         return found
@@ -316,7 +315,9 @@ class _Formula:
         (left, down), (right, right_down) = parts
         if down == right_down:
             return f"SUMPRODUCT({left},{right})"
-        return f"SUMPRODUCT(MMULT({right},{left}))" if down else f"SUMPRODUCT(MMULT({left},{right}))"
+        return (
+            f"SUMPRODUCT(MMULT({right},{left}))" if down else f"SUMPRODUCT(MMULT({left},{right}))"
+        )
 
     def _at(self, expr: Expr, ranges: dict[str, int]) -> str:
         if _mentions(expr, ranges):
@@ -354,7 +355,9 @@ class _Formula:
         rows, columns = {row for row, _ in places}, {column for _, column in places}
         first, last = places[0], places[-1]
         along = len(rows) == 1 and [c for _, c in places] == list(range(first[1], first[1] + size))
-        down = len(columns) == 1 and [r for r, _ in places] == list(range(first[0], first[0] + size))
+        down = len(columns) == 1 and [r for r, _ in places] == list(
+            range(first[0], first[0] + size)
+        )
         if not along and not down:
             raise _TooHard
         sheet = self.book.sheets[owner.id]
@@ -375,5 +378,3 @@ def _inlined(body: Expr, name: str, value: Expr) -> Expr:
     if isinstance(body, tuple):
         return tuple(_inlined(part, name, value) for part in body)
     return body
-
-

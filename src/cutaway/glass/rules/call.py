@@ -6,7 +6,7 @@ from typing import Any
 
 from cutaway.glass.expr import Expr, at, index, number
 
-INTEGERS = frozenset("int64 int32 int16 int8 uint8 bool".split())
+INTEGERS = frozenset(["int64", "int32", "int16", "int8", "uint8", "bool"])
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ def _product(left: Expr, right: Expr, terms: int) -> Expr:
 def mm(call: Call) -> Rule:
     """Σ_k a[i,k]·b[k,j]."""
     left, right = call["self"], call["mat2"]
-    expr = _product(
-        at(left.position, "i0", "k"), at(right.position, "k", "i1"), left.shape[1]
-    )
+    expr = _product(at(left.position, "i0", "k"), at(right.position, "k", "i1"), left.shape[1])
     return Rule("contraction", "contraction", expr)
 
 
@@ -52,9 +50,7 @@ def _plus(call: Call, product: Expr, added: Operand) -> Rule:
 def addmm(call: Call) -> Rule:
     """Σ_k a[i,k]·b[k,j] + c[i,j]."""
     left, right = call["mat1"], call["mat2"]
-    product = _product(
-        at(left.position, "i0", "k"), at(right.position, "k", "i1"), left.shape[1]
-    )
+    product = _product(at(left.position, "i0", "k"), at(right.position, "k", "i1"), left.shape[1])
     return _plus(call, product, call["self"])
 
 
@@ -80,9 +76,7 @@ def linear(call: Call) -> Rule:
     where = call.out.index
     lead = where[:-1] if weight.rank == 2 else where
     row = (where[-1], "k") if weight.rank == 2 else ("k",)
-    product = _product(
-        at(source.position, *lead, "k"), at(weight.position, *row), weight.shape[-1]
-    )
+    product = _product(at(source.position, *lead, "k"), at(weight.position, *row), weight.shape[-1])
     if bias is None:
         return Rule("contraction", "contraction", product)
     return Rule("affine", "contraction", add(product, cell(bias, where)))

@@ -1,12 +1,13 @@
 """Windows that slide: convolution and pooling, with their gradients."""
 
 import math
+from typing import Any
 
 from cutaway.glass.expr import NEG_INF, Expr, add, at, at_or, div, mul, number, reduce, sub
 from cutaway.glass.rules.call import Call, Operand, Rule, RuleMaker, cell
 
 
-def _spread(value: object, dims: int) -> list[int]:
+def _spread(value: Any, dims: int) -> list[int]:
     listed = list(value) if isinstance(value, (list, tuple)) else [value]
     return [int(listed[0])] * dims if len(listed) == 1 else [int(part) for part in listed]
 
@@ -25,8 +26,11 @@ class _Window:
     def seen(self, out: list[Expr]) -> list[Expr]:
         """The input position that tap k of output position `out` looks at."""
         return [
-            add(mul(place, self.stride[axis]), mul(f"k{axis}", self.dilation[axis]),
-                -self.padding[axis])
+            add(
+                mul(place, self.stride[axis]),
+                mul(f"k{axis}", self.dilation[axis]),
+                -self.padding[axis],
+            )
             for axis, place in enumerate(out)
         ]
 
@@ -61,8 +65,12 @@ def convolution(call: Call) -> Rule:
         channel = add(mul(group, inner), "c")
         term = mul(
             at_or(source.position, ("i0", channel, *places), 0),
-            at(weight.position, channel, ("mod", "i1", channels_out) if groups > 1 else "i1",
-               *(name for name, _ in window.taps)),
+            at(
+                weight.position,
+                channel,
+                ("mod", "i1", channels_out) if groups > 1 else "i1",
+                *(name for name, _ in window.taps),
+            ),
         )
         body = term if test == 1 else ("where", test, term, 0)
         ranges = [("c", inner), *window.taps]
@@ -95,16 +103,20 @@ def convolution_backward(call: Call) -> list[Rule | None]:
     group: Expr = ("idiv", "i1", inner) if groups > 1 else 0
     filter_ = add(mul(group, outer), "o")
     own = ("mod", "i1", inner) if groups > 1 else "i1"
-    term = mul(at_or(g.position, ("i0", filter_, *places), 0), at(weight.position, filter_, own,
-                                                                 *taps))
+    term = mul(
+        at_or(g.position, ("i0", filter_, *places), 0), at(weight.position, filter_, own, *taps)
+    )
     body = term if test == 1 else ("where", test, term, 0)
     by_input = reduce("sum", [("o", outer), *window.taps], body)
 
     ranges = [("n", g.shape[0]), *((f"o{axis}", size) for axis, size in enumerate(g.shape[2:]))]
     spots: list[Expr] = [f"o{axis}" for axis in range(window.dims)]
     seen = [
-        add(mul(spot, window.stride[axis]), mul(f"i{axis + 2}", window.dilation[axis]),
-            -window.padding[axis])
+        add(
+            mul(spot, window.stride[axis]),
+            mul(f"i{axis + 2}", window.dilation[axis]),
+            -window.padding[axis],
+        )
         for axis, spot in enumerate(spots)
     ]
     section: Expr = ("idiv", "i0", outer) if groups > 1 else 0
@@ -137,8 +149,11 @@ class _Pool:
 
     def seen(self, where: tuple[Expr, ...]) -> list[Expr]:
         return [
-            add(mul(place, self.stride[axis]), mul(f"k{axis}", self.dilation[axis]),
-                -self.padding[axis])
+            add(
+                mul(place, self.stride[axis]),
+                mul(f"k{axis}", self.dilation[axis]),
+                -self.padding[axis],
+            )
             for axis, place in enumerate(where[self.lead :])
         ]
 
@@ -233,8 +248,9 @@ def adaptive_avg_pool(call: Call) -> Rule:
     test: Expr = 1
     sides: list[Expr] = []
     for axis in range(2):
-        start, stop = _bounds(where[lead + axis], call.out.shape[lead + axis], source.shape[lead +
-                                                                                         axis])
+        start, stop = _bounds(
+            where[lead + axis], call.out.shape[lead + axis], source.shape[lead + axis]
+        )
         inside = ("and", ("ge", f"k{axis}", start), ("lt", f"k{axis}", stop))
         test = inside if test == 1 else ("and", test, inside)
         sides.append(sub(stop, start))

@@ -73,26 +73,31 @@ class _Advanced:
                 axis += 1
         self.taken = {axis for axis, _, _ in self.parts}
         shapes: list[tuple[int, ...]] = []
-        for _, part, own in self.parts:
-            if own is None:
+        for _, part, mask_axis in self.parts:
+            if mask_axis is None:
                 shapes.append(part.shape)
             else:
                 shapes.append((int((part.read() != 0).sum()),))
         rank = max((len(shape) for shape in shapes), default=0)
         self.shape = tuple(
-            max((shape[place - rank + len(shape)] if place >= rank - len(shape) else 1)
-                for shape in shapes)
+            max(
+                (shape[place - rank + len(shape)] if place >= rank - len(shape) else 1)
+                for shape in shapes
+            )
             for place in range(rank)
         )
         if any(0 in shape for shape in shapes):
             self.shape = tuple(
-                0 if any(place >= rank - len(s) and s[place - rank + len(s)] == 0 for s in shapes)
+                0
+                if any(place >= rank - len(s) and s[place - rank + len(s)] == 0 for s in shapes)
                 else size
                 for place, size in enumerate(self.shape)
             )
         order = sorted(self.taken)
         adjacent = order == list(range(order[0], order[0] + len(order))) if order else True
-        self.first = order[0] if order and adjacent else 0  # where the index axes stand in the result
+        self.first = (
+            order[0] if order and adjacent else 0
+        )  # where the index axes stand in the result
 
     def place(self, axis: int, where: tuple[Expr, ...]) -> Expr:
         """The source index on a replaced axis, given the position in the index tensors."""
@@ -148,8 +153,9 @@ def index_put(call: Call) -> Rule:
     if not all(size for _, size in ranges):
         return Rule("scatter", "scatter", before)
     if call.get("accumulate"):
-        return Rule("scatter", "scatter",
-                    add(before, reduce("sum", ranges, ("where", match, given, 0))))
+        return Rule(
+            "scatter", "scatter", add(before, reduce("sum", ranges, ("where", match, given, 0)))
+        )
     order: Expr = 0
     for name, size in ranges:
         order = add(mul(order, size) if order != 0 else 0, name)
@@ -182,8 +188,9 @@ def scatter(call: Call) -> Rule:
     before = cell(call["self"], call.out.index)
     kind = call.get("reduce")
     if kind in ("add", "sum"):
-        return Rule("scatter", "scatter",
-                    add(before, reduce("sum", ranges, ("where", match, brings, 0))))
+        return Rule(
+            "scatter", "scatter", add(before, reduce("sum", ranges, ("where", match, brings, 0)))
+        )
     if not ranges:
         return Rule("scatter", "scatter", brings)
     last = ("argmax", tuple(ranges), ("where", match, "t", -1), brings)
@@ -195,8 +202,9 @@ def scatter_add(call: Call) -> Rule:
     """x plus all cells aimed here."""
     ranges, match, brings = _scattered(call, call["src"])
     before = cell(call["self"], call.out.index)
-    return Rule("scatter", "scatter",
-                add(before, reduce("sum", ranges, ("where", match, brings, 0))))
+    return Rule(
+        "scatter", "scatter", add(before, reduce("sum", ranges, ("where", match, brings, 0)))
+    )
 
 
 def index_add(call: Call) -> Rule:
@@ -217,8 +225,9 @@ def select_backward(call: Call) -> Rule:
     axis = call["dim"] % len(call.out.shape)
     place = call["index"] % call.out.shape[axis]
     where = [part for number, part in enumerate(call.out.index) if number != axis]
-    return Rule("scatter", "scatter",
-                ("where", ("eq", f"i{axis}", place), at(g.position, *where), 0))
+    return Rule(
+        "scatter", "scatter", ("where", ("eq", f"i{axis}", place), at(g.position, *where), 0)
+    )
 
 
 def _inside(axis: int, start: int, step: int, size: int) -> tuple[Expr, Expr]:
@@ -229,8 +238,11 @@ def _inside(axis: int, start: int, step: int, size: int) -> tuple[Expr, Expr]:
         test: Expr = ("and", ("ge", shifted, 0), ("lt", shifted, size))
     else:
         own = ("idiv", shifted, step)
-        test = ("and", ("eq", ("mod", shifted, step), 0),
-                ("and", ("ge", shifted, 0), ("lt", own, size)))
+        test = (
+            "and",
+            ("eq", ("mod", shifted, step), 0),
+            ("and", ("ge", shifted, 0), ("lt", own, size)),
+        )
     return test, own
 
 
@@ -259,8 +271,11 @@ def slice_scatter(call: Call) -> Rule:
     test, own = _inside(axis, start, call.get("step", 1), given.shape[axis])
     where: list[Expr] = list(call.out.index)
     where[axis] = own
-    return Rule("scatter", "scatter",
-                ("where", test, at(given.position, *where), cell(source, call.out.index)))
+    return Rule(
+        "scatter",
+        "scatter",
+        ("where", test, at(given.position, *where), cell(source, call.out.index)),
+    )
 
 
 def unfold_backward(call: Call) -> Rule:
@@ -382,8 +397,7 @@ def masked_scatter(call: Call) -> Rule:
         below //= max(size, 1)
         place.append(("mod", ("idiv", "n", below), size) if given.rank > 1 else "n")
     taken = ("let", "n", count, at(given.position, *place))
-    return Rule("scatter", "scatter",
-                ("where", cell(mask, where), taken, cell(source, where)))
+    return Rule("scatter", "scatter", ("where", cell(mask, where), taken, cell(source, where)))
 
 
 def _flat(where: Sequence[Expr], shape: Sequence[int]) -> Expr:

@@ -108,8 +108,9 @@ def mse_backward(call: Call) -> Rule:
     """2·g·(x − y), by the number of cells if the mean was asked."""
     where = call.out.index
     left: Operand = call["self"]
-    g = cell(call["grad_output"], where[-call["grad_output"].rank :] if call["grad_output"].rank
-             else ())
+    g = cell(
+        call["grad_output"], where[-call["grad_output"].rank :] if call["grad_output"].rank else ()
+    )
     scale = 2 / left.cells if call["reduction"] == MEAN else 2
     expr = mul(number(scale), sub(cell(left, where), cell(call["target"], where)), g)
     return Rule("mse_loss_backward", "pointwise", expr)

@@ -83,7 +83,9 @@ def quotient(call: Call) -> Rule:
 def floor_divide(call: Call) -> Rule:
     """⌊a / b⌋."""
     where = call.out.index
-    return _point(("floor", ("div", value(call["self"], where), value(call["other"], where))), "div")
+    return _point(
+        ("floor", ("div", value(call["self"], where), value(call["other"], where))), "div"
+    )
 
 
 def power(call: Call) -> Rule:
@@ -129,8 +131,12 @@ def choose(call: Call) -> Rule:
 def masked_fill(call: Call) -> Rule:
     """A constant where the mask is set, else x."""
     where = call.out.index
-    expr = ("where", cell(call["mask"], where), value(call["value"], where),
-            cell(call["self"], where))
+    expr = (
+        "where",
+        cell(call["mask"], where),
+        value(call["value"], where),
+        cell(call["self"], where),
+    )
     return _point(expr, "masked_fill")
 
 
@@ -185,9 +191,7 @@ def gelu_backward(call: Call) -> Rule:
     if call.get("approximate", "none") == "tanh":
         inner = mul(GELU_OUTER, add(x, mul(GELU_INNER, x, x, x)))
         slope = mul(GELU_OUTER, add(1, mul(3 * GELU_INNER, x, x)))
-        body = add(
-            mul(0.5, add(1, "t")), mul(0.5, x, sub(1, mul("t", "t")), slope)
-        )
+        body = add(mul(0.5, add(1, "t")), mul(0.5, x, sub(1, mul("t", "t")), slope))
         return _point(("let", "t", ("tanh", inner), mul(g, body)), "gelu_backward")
     density = mul(1 / math.sqrt(2 * math.pi), ("exp", mul(-0.5, x, x)))
     body = add(mul(0.5, add(1, ("erf", div(x, SQRT_2)))), mul(x, density))
@@ -234,9 +238,7 @@ def leaky_relu_backward(call: Call) -> Rule:
     """g, or a small slope of it where x was below 0."""
     where = call.out.index
     g, x = cell(call["grad_output"], where), cell(call["self"], where)
-    return _point(
-        ("where", ("gt", x, 0), g, mul(number(call["negative_slope"]), g)), "leaky_relu"
-    )
+    return _point(("where", ("gt", x, 0), g, mul(number(call["negative_slope"]), g)), "leaky_relu")
 
 
 def elu(call: Call) -> Rule:
@@ -406,8 +408,29 @@ TABLE: dict[str, RuleMaker] = {
     "reciprocal": unary("recip"),
     **{
         name: unary(name)
-        for name in "neg abs sign exp expm1 log log1p log2 sqrt rsqrt sin cos tan tanh sigmoid "
-        "erf floor ceil trunc round isnan".split()
+        for name in [
+            "neg",
+            "abs",
+            "sign",
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "log2",
+            "sqrt",
+            "rsqrt",
+            "sin",
+            "cos",
+            "tan",
+            "tanh",
+            "sigmoid",
+            "erf",
+            "floor",
+            "ceil",
+            "trunc",
+            "round",
+            "isnan",
+        ]
     },
 }
 

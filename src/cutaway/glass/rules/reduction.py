@@ -1,8 +1,7 @@
 """Many cells to one: sums, means, extremes, running sums, ranks, and what selects by them."""
 
-from cutaway.glass.expr import NEG_INF, Expr, add, at, div, let, mul, number, reduce, sub
+from cutaway.glass.expr import Expr, add, at, div, let, mul, number, reduce, sub
 from cutaway.glass.rules.call import (
-    INTEGERS,
     Call,
     Operand,
     Rule,
@@ -133,8 +132,11 @@ def variance(root: bool) -> RuleMaker:
         average, squares, count = _moments(call, bool(call.get("keepdim")), call.out.index)
         correction = call.get("correction", 1 if call.get("unbiased", True) else 0)
         expr: Expr = div(squares, number(count - correction))
-        return Rule("std" if root else "var", "reduction",
-                    let("m", average, ("sqrt", expr) if root else expr))
+        return Rule(
+            "std" if root else "var",
+            "reduction",
+            let("m", average, ("sqrt", expr) if root else expr),
+        )
 
     return rule
 
@@ -156,8 +158,9 @@ def logsumexp(call: Call) -> Rule:
     x = at(source.position, *where)
     shift = ("where", ("eq", ("abs", "top"), ("inf",)), 0, "top")
     body = add("m", ("log", reduce("sum", ranges, ("exp", sub(x, "m")))))
-    return Rule("logsumexp", "reduction",
-                let("top", reduce("max", ranges, x), let("m", shift, body)))
+    return Rule(
+        "logsumexp", "reduction", let("top", reduce("max", ranges, x), let("m", shift, body))
+    )
 
 
 def vector_norm(call: Call) -> Rule:
@@ -305,4 +308,3 @@ TABLE: dict[str, RuleMaker] = {
     "triu": triangle(True),
     "isin": isin,
 }
-

@@ -126,12 +126,16 @@ def layer_norm_backward(call: Call) -> list[Rule | None]:
     rules: list[Rule | None] = [
         Rule("layer_norm_backward", "rowwise", let("p", first, let("q", second, body)))
     ]
-    outer = [(f"t{axis}" if lead > 1 else "t", size)
-             for axis, size in enumerate(source.shape[:lead])]
+    outer = [
+        (f"t{axis}" if lead > 1 else "t", size) for axis, size in enumerate(source.shape[:lead])
+    ]
     place = (*(name for name, _ in outer), *(f"i{axis}" for axis in range(dims)))
     rules.append(
-        Rule("norm_weight_backward", "reduction",
-             reduce("sum", outer, mul(cell(g, place), hat(place))))
+        Rule(
+            "norm_weight_backward",
+            "reduction",
+            reduce("sum", outer, mul(cell(g, place), hat(place))),
+        )
     )
     rules.append(Rule("sum", "reduction", reduce("sum", outer, cell(g, place))))
     return rules
@@ -174,8 +178,9 @@ def batch_norm(call: Call) -> list[Rule | None]:
             fresh: Expr = at(-2, "i0")
         else:
             fresh = div(squares, number(count - 1))
-        blend = add(mul(number(1 - momentum), at(running.position, "i0")),
-                    mul(number(momentum), fresh))
+        blend = add(
+            mul(number(1 - momentum), at(running.position, "i0")), mul(number(momentum), fresh)
+        )
         rules.append(Rule("lerp", "pointwise", blend))
     return rules
 
@@ -207,17 +212,18 @@ def batch_norm_backward(call: Call) -> list[Rule | None]:
     factor = mul(scale, cell(weight, ("i1",))) if weight else scale
     if training:
         first = div(reduce("sum", outer, cell(g, place("i1"))), count)
-        second = div(
-            reduce("sum", outer, mul(cell(g, place("i1")), hat(place("i1"), "i1"))), count
-        )
+        second = div(reduce("sum", outer, mul(cell(g, place("i1")), hat(place("i1"), "i1"))), count)
         body = mul(factor, sub(sub(cell(g, where), "p"), mul(hat(where, "i1"), "q")))
         expr: Expr = let("p", first, let("q", second, body))
     else:
         expr = mul(factor, cell(g, where))
     return [
         Rule("batch_norm_backward", "rowwise", expr),
-        Rule("norm_weight_backward", "reduction",
-             reduce("sum", outer, mul(cell(g, place("i0")), hat(place("i0"), "i0")))),
+        Rule(
+            "norm_weight_backward",
+            "reduction",
+            reduce("sum", outer, mul(cell(g, place("i0")), hat(place("i0"), "i0"))),
+        ),
         Rule("sum", "reduction", reduce("sum", outer, cell(g, place("i0")))),
     ]
 
@@ -270,15 +276,19 @@ def group_norm_backward(call: Call) -> list[Rule | None]:
     count = number(math.prod(size for _, size in ranges))
     first = div(reduce("sum", ranges, weighted(row)), count)
     second = div(reduce("sum", ranges, mul(weighted(row), hat(row, group))), count)
-    body = mul(cell(rstd, ("i0", group)),
-               sub(sub(weighted(where), "p"), mul(hat(where, group), "q")))
+    body = mul(
+        cell(rstd, ("i0", group)), sub(sub(weighted(where), "p"), mul(hat(where, group), "q"))
+    )
     outer = [("n", source.shape[0]), *inner]
     place = ("n", "i0", *names)
     own: Expr = ("idiv", "i0", wide)
     return [
         Rule("layer_norm_backward", "rowwise", let("p", first, let("q", second, body))),
-        Rule("norm_weight_backward", "reduction",
-             reduce("sum", outer, mul(cell(g, place), hat(place, own)))),
+        Rule(
+            "norm_weight_backward",
+            "reduction",
+            reduce("sum", outer, mul(cell(g, place), hat(place, own))),
+        ),
         Rule("sum", "reduction", reduce("sum", outer, cell(g, place))),
     ]
 

@@ -66,11 +66,27 @@ def triangle_places(upper: bool) -> RuleMaker:
     return rule
 
 
-DRAWS = (
-    "bernoulli uniform normal rand randn randint randperm random multinomial exponential "
-    "rand_like randn_like randint_like normal_functional poisson geometric log_normal cauchy"
-).split()
-EMPTY = "empty empty_like empty_strided new_empty new_empty_strided empty_permuted".split()
+DRAWS = [
+    "bernoulli",
+    "uniform",
+    "normal",
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "random",
+    "multinomial",
+    "exponential",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "normal_functional",
+    "poisson",
+    "geometric",
+    "log_normal",
+    "cauchy",
+]
+EMPTY = ["empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"]
 
 TABLE: dict[str, RuleMaker] = {
     "zeros": filled(None, 0),

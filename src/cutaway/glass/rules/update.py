@@ -23,7 +23,9 @@ def _result(place: int, where: tuple[str, ...]) -> Expr:
 
 
 def _at(argument: Any) -> Expr:
-    return value(argument, (0,) * argument.rank) if isinstance(argument, Operand) else number(argument)
+    return (
+        value(argument, (0,) * argument.rank) if isinstance(argument, Operand) else number(argument)
+    )
 
 
 def fused_adam(decoupled: bool) -> RuleMaker:
@@ -57,8 +59,7 @@ def fused_adam(decoupled: bool) -> RuleMaker:
             root = div(("sqrt", held), ("sqrt", sub(1, ("pow", number(beta2), step))))
             size = div(lr, sub(1, ("pow", number(beta1), step)))
             kept = mul(p, sub(1, mul(lr, decay))) if decoupled and decay != 0 else p
-            moved = div(mul(size, _result(slot["exp_avgs"], where)),
-                        add(root, number(call["eps"])))
+            moved = div(mul(size, _result(slot["exp_avgs"], where)), add(root, number(call["eps"])))
             rules[slot["self"]] = Rule("addcdiv", "pointwise", sub(kept, moved))
             rules[slot["grads"]] = Rule("copy", "view", g)
             rules[slot["exp_avgs"]] = Rule("lerp", "pointwise", first)

@@ -1,0 +1,107 @@
+"""The two modes that see a run: what the author's line calls, and every operation it becomes."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from cutaway.glass import decompose
+from cutaway.glass.schema import schema_of
+
+if TYPE_CHECKING:
+    from cutaway.glass.record import Recorder
+
+_BACKWARD: Any = torch.Tensor.backward
+
+
+class Functions(TorchFunctionMode):
+    """What the author's line calls, before torch takes it apart."""
+
+    def __init__(self, recorder: "Recorder") -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        recorder = self.recorder
+        if recorder.busy:
+            return func(*args, **kwargs)
+        if func is _BACKWARD:
+            roots = [args[0]]
+            return recorder.backward(lambda: func(*args, **kwargs), roots)
+        if func is torch.autograd.grad:
+            outputs = args[0] if args else kwargs["outputs"]
+            roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+            return recorder.backward(lambda: func(*args, **kwargs), roots)
+        if func is torch.nn.functional.scaled_dot_product_attention:
+            with self:  # its lines are the author's lines now
+                return decompose.scaled_dot_product_attention(*args, **kwargs)
+        if func is torch.nn.functional.multi_head_attention_forward:
+            with recorder.by_statement():
+                result = _attention_in_steps(func, args, kwargs)
+        elif func is torch.lstm and isinstance(args[1], (tuple, list)) and _plain_lstm(args):
+            with self:
+                return decompose.lstm(*args, **kwargs)
+        else:
+            result = func(*args, **kwargs)
+        return recorder.function_returned(result)
+
+
+class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Every ATen operation, forward, backward and update."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing compiles in here, so the guard against it (and its import) is not needed."""
+        return False
+
+    def __init__(self, recorder: "Recorder") -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.recorder = recorder
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if self.recorder.busy:
+            return func(*args, **kwargs)
+        schema = schema_of(func)
+        if schema.composite:
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        if schema.each is not None:
+            with self:
+                return schema.each(args, kwargs)
+        self.recorder.busy += 1
+        try:
+            return self.recorder.operation(func, args, kwargs)
+        finally:
+            self.recorder.busy -= 1
+
+
+def _attention_in_steps(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Multi-head attention by its explicit path, which the wish for weights selects."""
+    wanted = kwargs.get("need_weights", True)
+    output, weights = func(*args, **{**kwargs, "need_weights": True})
+    return output, weights if wanted else None
+
+
+def _plain_lstm(args: tuple[Any, ...]) -> bool:
+    """Whether an LSTM call is one we write out: tensors in, biases or not, no projection."""
+    each = 4 if args[3] else 2
+    directions = 2 if args[7] else 1
+    return len(args[2]) == each * int(args[4]) * directions
