@@ -1,5 +1,7 @@
 """A step in a notebook: its matrices, pictures, claims and answer, as the terminal shows them."""
 
+from io import StringIO
+
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
@@ -19,7 +21,7 @@ class Shown:
         if self.step.question is not None:
             parts.append(Text("→ " + self.step.question.answer.within(self.language)))
         parts.append(rendered(self.step, self.language))
-        console = Console(record=True, width=110, quiet=True)
+        console = Console(record=True, width=110, file=StringIO())  # recorded, not printed
         console.print(Group(*parts))
         return console
 
