@@ -125,8 +125,10 @@ class Run:
             self._begin()
         self.processes.wait()
         self._announce(checkpoint)
-        if at_once and self.processes.first:
-            self._write_model(self.best or self.trainer.evaluated_weights())
+        if at_once:
+            weights = self.best or self.trainer.evaluated_weights()  # gathered from every process
+            if self.processes.first:
+                self._write_model(weights)
         try:
             self._train()
         except (Interrupted, TrainingError):  # asked to stop, or a value that is no number
