@@ -8,7 +8,19 @@ __all__ = ["Lesson", "Room", "find", "lessons"]
 
 def lessons() -> tuple[Lesson, ...]:
     """Every lesson, in the order a learner would take them."""
-    from cutaway.lessons import by_hand, masked_attention, positions, recommender, self_attention
+    from cutaway.lessons import (
+        by_hand,
+        context,
+        cost,
+        families,
+        learning,
+        masked_attention,
+        positions,
+        recommender,
+        self_attention,
+        translate_a_sentence,
+        words_as_directions,
+    )
 
     return (
         by_hand.LESSON,
@@ -16,6 +28,12 @@ def lessons() -> tuple[Lesson, ...]:
         recommender.LESSON,
         positions.LESSON,
         masked_attention.LESSON,
+        words_as_directions.LESSON,
+        context.LESSON,
+        translate_a_sentence.LESSON,
+        learning.LESSON,
+        cost.LESSON,
+        families.LESSON,
     )
 
 

@@ -20,7 +20,7 @@ from cutaway.lessons.lesson import (
     Step,
 )
 from cutaway.lessons.room import Room
-from cutaway.lessons.tiny_training import Trained, texts, train_tiny, word_tokenizer
+from cutaway.lessons.tiny_training import Trained, trained
 from cutaway.lessons.trained_run import shown
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
@@ -32,15 +32,13 @@ PROMPT = "There are four"
 def tell(room: Room) -> Iterator[Step]:
     """The lesson, step by step."""
     yield _blocks()
-    seen, unseen = texts()
-    tokenizer = word_tokenizer([*seen, *unseen])
-    gpt = train_tiny("generate", tokenizer, seen, unseen)
-    yield _training(gpt, len(seen), "GPT")
+    gpt = trained("generate")
+    yield _training(gpt, "GPT")
     yield _generate(gpt, room.choice("prompt", PROMPT))
     yield _start(gpt)
-    bert = train_tiny("fill", tokenizer, seen, unseen)
+    bert = trained("fill")
     yield _fill(bert, room.choice("blank", MANY))
-    yield _both_sides(gpt, bert, tokenizer)
+    yield _both_sides(gpt, bert, gpt.folder.tokenizer)
 
 
 def family(kind: str) -> Transformer:
@@ -116,26 +114,26 @@ def _blocks() -> Step:
     )  # fmt: skip
 
 
-def _training(trained: Trained, sentences: int, name: str) -> Step:
-    vocabulary = trained.folder.model.config.vocabulary
+def _training(gpt: Trained, name: str) -> Step:
+    vocabulary = gpt.folder.model.config.vocabulary
     even = math.log(vocabulary)
     return Step(
         title=Said(f"A tiny {name}, trained now", f"当场训练一个小 {name}"),
         text=Said(
-            f"{sentences} short English sentences, {len(trained.losses)} updates, two layers, 64 "
+            f"{gpt.sentences} short English sentences, {len(gpt.losses)} updates, two layers, 64 "
             f"wide, {vocabulary} tokens. Every position predicts its next word; no labels are "
             "needed but the text itself. Guessing evenly would cost "
-            f"{even:.2f} a token. On sentences it has not seen it ends at {trained.held_out:.2f}.",
-            f"{sentences} 个英文短句，{len(trained.losses)} 次更新，两层，宽 64，"
+            f"{even:.2f} a token. On sentences it has not seen it ends at {gpt.held_out:.2f}.",
+            f"{gpt.sentences} 个英文短句，{len(gpt.losses)} 次更新，两层，宽 64，"
             f"{vocabulary} 个词元。每个位置预测下一个词，除了文本本身不需要任何标注。"
             f"平均瞎猜每个词元的代价是 {even:.2f}；在没见过的句子上，它最后是 "
-            f"{trained.held_out:.2f}。",
+            f"{gpt.held_out:.2f}。",
         ),
         pictures=(
             Picture(
                 Said("loss a token", "每个词元的损失"),
                 "curves",
-                (Series(name, list(range(len(trained.losses))), trained.losses),),
+                (Series(name, list(range(len(gpt.losses))), gpt.losses),),
                 x=Said("update", "更新"),
                 y=Said("loss", "损失"),
             ),
@@ -144,7 +142,7 @@ def _training(trained: Trained, sentences: int, name: str) -> Step:
             Claim(
                 Said("Unseen sentences cost less than half of guessing",
                      "没见过的句子，代价不到瞎猜的一半"),
-                trained.held_out < even / 2,
+                gpt.held_out < even / 2,
             ),
         ),
         codes=("C14",),

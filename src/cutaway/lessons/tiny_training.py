@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 
@@ -26,6 +27,7 @@ class Trained:
     """A model put to work, and how its training went."""
 
     folder: ModelFolder
+    sentences: int  # it learned from
     losses: list[float]  # of the training batches, a token
     held_out: float  # loss a token on sentences it has not seen
 
@@ -40,6 +42,13 @@ def texts() -> tuple[list[str], list[str]]:
 def word_tokenizer(sentences: Sequence[str]) -> Tokenizer:
     """Whole words, so that a blank is a word."""
     return Tokenizer.train(sentences, kind="word", vocabulary=600)
+
+
+@cache
+def trained(task: Task) -> Trained:
+    """The lesson's model of a task: a lesson told again with another choice trains no more."""
+    seen, unseen = texts()
+    return train_tiny(task, word_tokenizer([*seen, *unseen]), seen, unseen)
 
 
 def train_tiny(
@@ -81,7 +90,8 @@ def train_tiny(
                 break
         epoch += 1
     folder = ModelFolder(model=model.eval(), tokenizer=tokenizer, task=task)
-    return Trained(folder, losses, _judge(objective.eval(), task, tokenizer, unseen, settings))
+    held_out = _judge(objective.eval(), task, tokenizer, unseen, settings)
+    return Trained(folder, len(seen), losses, held_out)
 
 
 @torch.no_grad()
