@@ -1,10 +1,10 @@
 """One number, where it came from: arithmetic with real operands, formula, line and words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,9 +95,9 @@ class Explanation:
         return self.cell.value.path
 
     @cached_property
-    def operands(self) -> list[Operand]:
+    def operands(self) -> "Operands":
         """Every number it was made of, in reading order, with addresses to go on from."""
-        return list(dict.fromkeys(self._operands()))
+        return Operands(self._operands())
 
     @property
     def formula(self) -> str:
@@ -143,18 +143,17 @@ class Explanation:
     def _args(self) -> tuple[int, ...]:
         return self.trace.rule(self.cell.value)[1]
 
-    def _operands(self) -> Iterator[Operand]:
-        if self.rule.expr is None:
-            for arg in self._args:
-                value = self.trace.values[arg]
-                if value.cells == 1:
-                    yield Operand(value.address, float(self.trace.numbers(value)))
-            return
+    def _operands(self) -> "Iterator[_Read]":
         inputs = [self.trace.values[arg] for arg in self._args]
+        if self.rule.expr is None:
+            for each in inputs:
+                if each.cells == 1:
+                    yield _Read(each, [np.zeros(1, np.int64)] * len(each.shape), each.array())
+            return
         arrays = [each.array() for each in inputs]
         known = {f"i{axis}": place for axis, place in enumerate(self.cell.indices)}
         for number, places in reads(substitute(self.rule.expr, known), arrays):
-            yield from _addresses(self.trace, inputs[number], arrays[number], places)
+            yield named_read(self.trace, inputs[number], arrays[number], places)
 
     def to_dict(self, *, limit: int = 200) -> dict[str, Any]:
         """Plain data, ready for JSON; at most `limit` operands."""
@@ -255,10 +254,17 @@ def named_cell(trace: "Trace", cell: Cell) -> Cell:
     return cell
 
 
-def _addresses(
-    trace: "Trace", value: Value, array: Array, places: list[Array]
-) -> Iterator[Operand]:
-    """Operands at many places of one value at once, views without a name followed."""
+@dataclass(frozen=True)
+class _Read:
+    """Many cells of one value."""
+
+    value: Value
+    places: list[Array]  # one flat array of indices an axis
+    numbers: Array
+
+
+def named_read(trace: "Trace", value: Value, array: Array, places: list[Array]) -> _Read:
+    """Cells of a value, views without a name followed for all of them at once."""
     count = len(places[0]) if places else 1
     numbers = array[tuple(places)] if places else array.reshape(1)
     while value.name is None:
@@ -273,9 +279,46 @@ def _addresses(
             np.broadcast_to(evaluator.run(part), (count,)).astype(np.int64) for part in rule.expr[2]
         ]
         value = trace.values[args[0]]
-    for number in range(count):
-        indices = tuple(int(place[number]) for place in places)
-        yield Operand(spell(value.address, indices), float(numbers[number]))
+    return _Read(value, places, numbers)
+
+
+class Operands(Sequence[Operand]):
+    """The operands of a cell, each once; addresses are spelt when they are looked at."""
+
+    def __init__(self, reads: Iterator[_Read]) -> None:
+        self._reads = list(reads)
+        owners, flats, homes, spots = [], [], [], []
+        for number, read in enumerate(self._reads):
+            count = len(read.numbers)
+            flat = np.zeros(count, np.int64)
+            for place, size in zip(read.places, read.value.shape, strict=True):
+                flat = flat * size + place
+            owners.append(np.full(count, read.value.id))
+            flats.append(flat)
+            homes.append(np.full(count, number))
+            spots.append(np.arange(count))
+        if not owners:
+            self._order = np.zeros((0, 2), np.int64)
+            return
+        keys = np.stack([np.concatenate(owners), np.concatenate(flats)], axis=1)
+        _, first = np.unique(keys, axis=0, return_index=True)
+        kept = np.sort(first)
+        self._order = np.stack([np.concatenate(homes), np.concatenate(spots)], axis=1)[kept]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, which: int) -> Operand: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[Operand]: ...
+    def __getitem__(self, which: int | slice) -> Operand | list[Operand]:
+        if isinstance(which, slice):
+            return [self[place] for place in range(*which.indices(len(self)))]
+        home, spot = self._order[which]
+        read = self._reads[home]
+        indices = tuple(int(place[spot]) for place in read.places)
+        return Operand(spell(read.value.address, indices), float(read.numbers[spot]))
 
 
 def reads(expr: Expr, arrays: list[Array]) -> Iterator[tuple[int, list[Array]]]:
