@@ -19,24 +19,25 @@ import torch
 from torch import Tensor
 
 from cutaway.config import RunConfig
-from cutaway.corpus import BatchPlan
-from cutaway.corpus.batches import collate
-from cutaway.errors import CheckpointError, ModelFolderError, TrainingError
+from cutaway.errors import CheckpointError, TrainingError
 from cutaway.text import Tokenizer
 from cutaway.train.board import board
 from cutaway.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, set_aside
 from cutaway.train.environment import choose_device, describe, differences
-from cutaway.train.events import Note, Saved, Scores, Started, Validate, Validated, Watch
-from cutaway.train.files import MANIFEST, damage, sweep
+from cutaway.train.events import Note, Saved, Started, Validate, Validated, Watch
+from cutaway.train.files import MANIFEST, sweep
 from cutaway.train.folder import ModelFolder, write_model_folder
 from cutaway.train.identity import changes, identity
 from cutaway.train.interrupts import Interrupted, Interrupts
 from cutaway.train.loop import Trainer, loaded
-from cutaway.train.objective import Objective, ask
+from cutaway.train.places import ended, finished, refuse_foreign, run_folder
 from cutaway.train.prepare import prepare
 from cutaway.train.processes import Processes
 from cutaway.train.report import write_report
 from cutaway.train.snapshots import forget_after, read_index, snapshot_updates, write_snapshot
+from cutaway.train.validating import scored
+
+__all__ = ["Run", "ended", "finished", "run_folder", "train"]
 
 SAMPLES = 3  # validation sentences shown while they get better
 ECHO = 5.0  # seconds in which torchrun passes on a signal that this process has had already
@@ -303,40 +304,10 @@ class Run:
             self.watch(Validated(progress.update, metrics, better, samples))
 
     def _scores(self, weights: dict[str, Tensor]) -> tuple[dict[str, float], Sequence[str]]:
-        """The surprise at unseen answers, and the scores of decoding where there is a decoder."""
         model = loaded(self.trainer.objective.model, weights)
-        prepared = self.prepared
-        if prepared.validation is None:
-            return {}, ()
-        objective = Objective(model, self.config.train).eval()
-        plan = BatchPlan(prepared.validation.lengths, self.config.train.tokens)
-        total, asked, right = 0.0, 0, 0
-        with torch.no_grad():
-            for number in range(len(plan)):
-                batch = collate(prepared.validation, plan[number], number)
-                question = ask(
-                    prepared.task,
-                    batch,
-                    device=torch.device("cpu"),
-                    draw=number,
-                    vocabulary=prepared.model.vocabulary,
-                    share=self.config.train.mask_share,
-                )
-                total += float(objective(question))
-                asked += question.asked
-                if prepared.task == "classify":
-                    guess = model.classify(question.source).argmax(-1)
-                    right += int((guess == question.gold).sum())
-        metrics = {"loss": total / max(1, asked)}
-        if prepared.task == "classify":
-            metrics["accuracy"] = right / max(1, asked)
-        if prepared.task != "translate" or self.decode is None:
-            return metrics, ()
-        sources = [source for source, _ in prepared.validation_rows]
-        targets = [target for _, target in prepared.validation_rows]
-        scores: Scores = self.decode(self._folder(model), sources, targets)
-        self.signatures = scores.signatures
-        return {**metrics, **scores.metrics}, scores.outputs
+        scores = scored(self._folder(model), self.prepared, self.config.train, self.decode)
+        self.signatures = scores.signatures or self.signatures
+        return scores.metrics, scores.outputs
 
     def _score(self, metrics: dict[str, float]) -> float:
         """One number to be maximised; without validation the newest weights are the best."""
@@ -467,40 +438,3 @@ class Run:
         folder = self._write_model()
         self._timing(event="finished", update=progress.update)
         return folder
-
-
-def run_folder(out: Path) -> Path:
-    """The folder beside a model folder where its run keeps checkpoints and log."""
-    return out.with_name(out.name + ".run")
-
-
-def finished(out: Path) -> bool:
-    """Whether a run that ended well stands behind this model folder, and the folder is whole."""
-    return (out / "config.json").is_file() and ended(out) and not damage(out)
-
-
-def ended(out: Path) -> bool:
-    """Whether the run of a model folder has come to its end; also when it is no longer there."""
-    timing = run_folder(out) / "timing.jsonl"
-    if not timing.is_file():
-        return True  # a model that came without its run
-    lines = timing.read_text(encoding="utf-8").splitlines()
-    return bool(lines) and json.loads(lines[-1]).get("event") == "finished"
-
-
-def refuse_foreign(out: Path, work: Path) -> None:
-    """Never write over a folder that is not ours, nor over a model whose run is gone."""
-    if not out.name:
-        raise ModelFolderError(f"--out is {str(out)!r}; give a folder of its own for the model")
-    if out.exists() and not out.is_dir():
-        raise ModelFolderError(f"{out} is a file; choose another --out")
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / "config.json").is_file() or not (out / "manifest.json").is_file():
-            raise ModelFolderError(
-                f"{out} holds files that are no model; choose a new folder for --out"
-            )
-        if not work.is_dir():
-            raise ModelFolderError(
-                f"{out} already holds a model, and {work.name} with its run is gone; choose "
-                f"another --out, or use --from {out} to train it further"
-            )
