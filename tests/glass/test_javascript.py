@@ -1,0 +1,86 @@
+"""Rules are data: the page's evaluator, run by Node, gives what Python gives for every rule."""
+
+import json
+import math
+import random
+import shutil
+import subprocess
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutaway.glass.evaluate import evaluate
+from tests.glass.cases import CASES, LAYOUTS, Source
+from tests.glass.test_rules import run
+
+SCRIPT = """
+import { readFileSync } from "node:fs";
+import { evaluate } from "./rules.mjs";
+const special = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+const number = (x) => (typeof x === "string" ? special[x] : x);
+const text = (x) => (Number.isNaN(x) ? "nan" : x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
+const { operands, cells } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const held = operands.map(({ shape, numbers }) => {
+  const strides = new Array(shape.length).fill(1);
+  for (let d = shape.length - 2; d >= 0; d--) strides[d] = strides[d + 1] * shape[d + 1];
+  const flat = numbers.map(number);
+  return { shape, offset: 0, strides, cell: (position) => flat[position] };
+});
+const found = cells.map(({ expr, index, args }) => text(evaluate(expr, index, args.map((k) => held[k]))));
+process.stdout.write(JSON.stringify(found));
+"""
+
+
+def plain(value: float) -> float | str:
+    if math.isnan(value):
+        return "nan"
+    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+
+
+def test_javascript_gives_what_python_gives_for_every_rule(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node on the path")
+    draw = random.Random(5)
+    operands: list[dict[str, Any]] = []
+    cells: list[dict[str, Any]] = []
+    expected: list[float] = []
+    names: list[str] = []
+    for case in CASES:
+        trace = run(case, Source(2, LAYOUTS, (3, 5, 7)))
+        numbers: dict[int, int] = {}
+        for value in trace:
+            rule, args = trace.rule(value)
+            if rule.expr is None or not value.cells:
+                continue
+            inputs = [trace.values[arg] for arg in args]
+            for each in inputs:
+                if each.id not in numbers:
+                    numbers[each.id] = len(operands)
+                    flat = each.array().astype(np.float64).flatten().tolist()
+                    operands.append({"shape": each.shape, "numbers": [plain(x) for x in flat]})
+            index = [draw.randrange(size) for size in value.shape]
+            spans = [(place, place + 1) for place in index]
+            arrays = [each.array() for each in inputs]
+            expected.append(float(evaluate(rule.expr, arrays, value.shape, spans).reshape(())))
+            names.append(f"{case}: {value.op} {value.address}{index}")
+            cells.append(
+                {"expr": rule.expr, "index": index, "args": [numbers[each.id] for each in inputs]}
+            )
+    assert len(cells) > 800
+    rules = resources.files("cutaway").joinpath("web", "rules.js").read_text(encoding="utf-8")
+    (tmp_path / "rules.mjs").write_text(rules, encoding="utf-8")
+    (tmp_path / "run.mjs").write_text(SCRIPT, encoding="utf-8")
+    (tmp_path / "cells.json").write_text(
+        json.dumps({"operands": operands, "cells": cells}, allow_nan=False), encoding="utf-8"
+    )
+    answer = subprocess.run(
+        [node, "run.mjs", "cells.json"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    for name, wanted, found in zip(names, expected, json.loads(answer.stdout), strict=True):
+        assert float(found) == pytest.approx(wanted, rel=1e-9, abs=1e-12, nan_ok=True), name
