@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from cutaway.decode import Translator
 from cutaway.lessons import Lesson, Room, find, lessons
 from cutaway.lessons.lesson import Matrix, Said, Step
 
@@ -15,6 +16,12 @@ def untrained() -> list[Lesson]:
 def told(name: str) -> tuple[Step, ...]:
     """The steps of a lesson, without a model and without choices."""
     return tuple(find(name).tell(Room()))
+
+
+@cache
+def told_with(name: str, translator: Translator) -> tuple[Step, ...]:
+    """The steps of a lesson with a model at hand."""
+    return tuple(find(name).tell(Room(translator=translator)))
 
 
 def matrices(name: str) -> dict[str, list[Matrix]]:

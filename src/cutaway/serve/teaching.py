@@ -23,6 +23,7 @@ class Teaching:
         self.folder = folder
         self.translator = translator
         self.told: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self.count = 0  # tellings so far: no two share the keys of their runs
 
     def list(self) -> list[dict[str, Any]]:
         """What can be taught with the model at hand."""
@@ -39,7 +40,8 @@ class Teaching:
         room = Room(self.folder, choices, translator=self.translator)
         steps = []
         keys: dict[int, str] = {}
-        place = f"lesson-{len(self.told)}-{name}"
+        self.count += 1
+        place = f"lesson-{self.count}-{name}"
         for number, step in enumerate(lesson.tell(room)):
             key = None
             if step.trace is not None:

@@ -16,6 +16,8 @@ import { Structure } from "./structure.js";
  *   controls: any[], question: {ask: Record<string, string>, answer: Record<string, string>} | null, trace: string | null, show: string}} LessonStep
  */
 
+const seen = new Set(); // questions whose answer was opened
+
 export class LessonsElement extends HTMLElement {
   /** @param {any} app */
   async show(app) {
@@ -34,17 +36,27 @@ export class LessonsElement extends HTMLElement {
     const step = steps[n - 1];
     const to = (/** @type {number} */ k) => go({ lesson: `${id}/${k}`, at: "" });
     const stage = h("div", { class: "lesson-stage" });
+    const after = h("div", {}); // what a question must come before
+    const asked = `${id}/${n}`;
+    const open = !step.question || seen.has(asked) || Boolean(where().at);
+    const reveal = () => { seen.add(asked); if (!stage.childElementCount) void this.reveal(step, after, stage); };
     fill(this, h("div", { class: "walk" }, h("article", { class: "reading" },
       h("p", { class: "count" }, h("button", { type: "button", class: "link", onclick: () => go({ lesson: "", at: "", choices: "" }) }, said(lesson.title)), " · ", t("walk.count", { n, of: steps.length })),
       h("h1", {}, said(step.title)), said(step.text).split("\n").map((text) => h("p", {}, text)),
-      step.question ? h("section", { class: "question" }, h("h2", {}, t("walk.question")), h("p", {}, said(step.question.ask)), h("details", {}, h("summary", {}, t("lesson.answer")), h("p", { class: "answer" }, said(step.question.answer)))) : null,
-      step.claims.map((claim) => h("p", { class: claim.holds ? "claim" : "claim broken" }, claim.holds ? "✓ " : "✗ ", said(claim.said))),
-      step.controls.map((control) => this.control(control)),
+      step.question ? h("section", { class: "question" }, h("h2", {}, t("walk.question")), h("p", {}, said(step.question.ask)), h("details", { open, ontoggle: (/** @type {any} */ event) => event.target.open && reveal() }, h("summary", {}, t("lesson.answer")), h("p", { class: "answer" }, said(step.question.answer)))) : null,
+      after,
       h("div", { class: "buttons" }, h("button", { type: "button", id: "back", disabled: n === 1, onclick: () => to(n - 1) }, t("step.back")), h("button", { type: "button", id: "next", class: "primary", disabled: n === steps.length, onclick: () => to(n + 1) }, t("step.next"))),
       h("ol", { class: "walk-list" }, steps.map((other, k) => h("li", { class: k + 1 === n ? "here" : "" }, h("button", { type: "button", onclick: () => to(k + 1) }, said(other.title)))))), stage));
+    app.inspector.empty();
+    if (open) await this.reveal(step, after, stage);
+  }
+
+  /** The numbers of a step, its claims, and the run they come from. @param {LessonStep} step @param {Element} after @param {Element} stage */
+  async reveal(step, after, stage) {
+    fill(after, step.claims.map((claim) => h("p", { class: claim.holds ? "claim" : "claim broken" }, claim.holds ? "✓ " : "✗ ", said(claim.said))), step.controls.map((control) => this.control(control)));
     append(stage, step);
-    if (!step.trace) return app.inspector.empty();
-    const trace = await app.backend.trace(step.trace);
+    if (!step.trace) return;
+    const trace = await this.app.backend.trace(step.trace);
     const structure = new Structure(trace);
     const focus = trace.find(where().at || step.show || "");
     this.look = /** @type {LookElement} */ (document.createElement("cut-look"));
@@ -74,7 +86,13 @@ export class LessonsElement extends HTMLElement {
     if (control.kind === "order") {
       const words = [...control.value];
       const move = (/** @type {number} */ n) => set(words.map((word, k) => (k === n ? words[n + 1] : k === n + 1 ? words[n] : word)));
-      return h("div", { class: "order" }, label, words.map((word, n) => [data("span", { class: "piece" }, word), n < words.length - 1 ? h("button", { type: "button", "aria-label": t("lesson.swap"), onclick: () => move(n) }, "⇄") : null]));
+      const drop = (/** @type {any} */ event, /** @type {number} */ to) => {
+        event.preventDefault();
+        const [word] = words.splice(Number(event.dataTransfer.getData("text/plain")), 1);
+        words.splice(to, 0, word);
+        set(words);
+      };
+      return h("div", { class: "order" }, label, words.map((word, n) => [data("span", { class: "piece", draggable: "true", ondragstart: (/** @type {any} */ event) => event.dataTransfer.setData("text/plain", String(n)), ondragover: (/** @type {any} */ event) => event.preventDefault(), ondrop: (/** @type {any} */ event) => drop(event, n) }, word), n < words.length - 1 ? h("button", { type: "button", "aria-label": t("lesson.swap"), onclick: () => move(n) }, "⇄") : null]));
     }
     return h("form", { class: "inline-form", onsubmit: (/** @type {any} */ event) => { event.preventDefault(); set(event.target.elements.text.value); } }, h("label", {}, label, data("input", { name: "text", value: String(control.value) })), h("button", { type: "submit" }, t("picture.draw")));
   }
@@ -103,7 +121,7 @@ function append(stage, step) {
 /** A matrix of the lesson; a wrong printed figure stands struck through beside the right one. @param {Matrix} matrix */
 function matrixTable(matrix) {
   const slips = new Set(matrix.slips.map(([row, col]) => `${row},${col}`));
-  const number = (/** @type {any} */ x) => (typeof x === "number" ? Number(x.toFixed(matrix.digits)).toString().replace("-", "−") : String(x).replace("-", "−").replace("inf", "∞"));
+  const number = (/** @type {any} */ x) => (typeof x === "number" ? (x !== 0 && Math.abs(x) < 10 ** -matrix.digits ? x.toExponential(1) : Number(x.toFixed(matrix.digits)).toString()).replace("-", "−") : String(x).replace("-", "−").replace("inf", "∞"));
   return h("figure", { class: "lesson-matrix" }, h("figcaption", {}, typeof matrix.name === "string" ? data("b", {}, matrix.name) : h("b", {}, said(matrix.name)), data("small", {}, ` ${matrix.values.length}×${matrix.values[0]?.length ?? 0}`)),
     h("div", { class: "scroll-x" }, h("table", { class: "plain numbers" },
       matrix.columns.length ? h("thead", {}, h("tr", {}, matrix.rows.length ? h("th", {}) : null, matrix.columns.map((name) => h("th", { scope: "col", translate: typeof name === "string" ? "no" : undefined }, said(name))))) : null,
