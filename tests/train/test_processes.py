@@ -1,11 +1,14 @@
 """Many processes are one: the same bits as accumulated batches, checkpoints that move."""
 
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +16,60 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from cutaway.cli.validation import validator
 from cutaway.config import RunConfig
+from cutaway.errors import CutawayError
 from cutaway.train.checkpoint import saved
+from cutaway.train.events import Event, Note, Updated
+from cutaway.train.interrupts import Interrupted
+from cutaway.train.loop import Trainer
 from cutaway.train.run import run_folder, train
 from tests.train.helpers import results, run_here, start, tables
+from tests.train.test_survival import beginning, overflow, write_toml
+
+LONGEST = 120  # seconds for what takes a few on a quiet machine
 
 
-def rank_run(values: dict[str, Any], out: str, rank: int, world: int, port: int) -> None:
-    """One of several processes that train together, as torchrun would start it."""
-    os.environ.update(
-        RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank),
-        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
-    )  # fmt: skip
+def rank_run(
+    values: dict[str, Any], out: str, rank: int, world: int, port: int, told: str, stop: int
+) -> None:
+    """One of several processes that train together, as torchrun would start it.
+
+    It writes down which sentences each update takes, and what it is told; the first process gets
+    a SIGTERM after update `stop`.
+    """
+    if world > 1:
+        os.environ.update(
+            RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank),
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+        )  # fmt: skip
     torch.set_num_threads(1)
-    train(RunConfig.from_tables(values), Path(out), allow_changes=True)
+    update = Trainer.update
+
+    def noting(self: Trainer, batches: Any, cursor: int) -> Any:
+        place = [self.progress.update + 1, self.progress.epoch]
+        taken = [int(index) for batch in batches for index in batch.indices]
+        with Path(f"{told}.taken-{rank}").open("a") as file:
+            file.write(json.dumps([*place, taken]) + "\n")
+        return update(self, batches, cursor)
+
+    Trainer.update = noting  # type: ignore[method-assign]
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            with Path(told).open("a") as file:
+                file.write(event.text + "\n")
+        if isinstance(event, Updated) and event.update == stop:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    try:
+        train(RunConfig.from_tables(values), Path(out), watch=watch)
+    except Interrupted as stopped:
+        os._exit(stopped.status)
+    except CutawayError as error:
+        with Path(told).open("a") as file:
+            file.write(f"{rank}: {error}\n")
+        os._exit(2)
 
 
 def free_port() -> int:
@@ -35,86 +78,203 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def run_together(values: dict[str, Any], out: Path, world: int) -> None:
-    port = free_port()
-    ranks = [start(rank_run, values, str(out), rank, world, port) for rank in range(world)]
-    for process in ranks:
-        process.join(300)
-    assert [process.exitcode for process in ranks] == [0] * world
+def together(
+    values: dict[str, Any], out: Path, world: int, *, stop: int = 0, status: int = 0
+) -> str:
+    """Train in so many processes, which must all end with the status; what they were told."""
+    port, told = free_port(), out.with_name(out.name + ".told")
+    ranks = [
+        start(rank_run, values, str(out), rank, world, port, str(told), stop)
+        for rank in range(world)
+    ]
+    try:
+        for process in ranks:
+            process.join(LONGEST)
+        assert [process.exitcode for process in ranks] == [status] * world
+    finally:
+        for process in ranks:
+            process.kill()
+    return told.read_text() if told.is_file() else ""
 
 
 def changed(values: dict[str, Any], **settings: Any) -> dict[str, Any]:
     return {**values, "train": {**values["train"], **settings}}
 
 
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, str]]:
+    """Settings of a run whose every update has two batches, and what one process makes of them.
+
+    Epochs have an odd number of batches, so that in the end one of two processes has none.
+    """
+    folder = tmp_path_factory.mktemp("one")
+    values = tables(
+        folder, updates=18, tokens=280, accumulate=2, clip=0.5, log_every=1, average=2, keep=3
+    )
+    run_here(values, folder / "model")
+    return values, results(folder / "model")
+
+
 @pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
 def test_two_processes_are_two_accumulated_batches_bit_for_bit(
-    tmp_path: Path, parallel: str
+    tmp_path: Path, one: tuple[dict[str, Any], dict[str, str]], parallel: str
 ) -> None:
-    values = tables(tmp_path, updates=12, tokens=100, clip=0.5)
-    run_here(changed(values, accumulate=2), tmp_path / "one")
-    run_together(changed(values, parallel=parallel), tmp_path / "two", 2)
-    assert results(tmp_path / "two") == results(tmp_path / "one")
+    values, expected = one
+    together(changed(values, accumulate=1, parallel=parallel), tmp_path / "model", 2)
+    assert results(tmp_path / "model") == expected
+    taken = [
+        json.loads(line)
+        for rank in range(2)
+        for line in (tmp_path / f"model.told.taken-{rank}").read_text().splitlines()
+    ]
+    assert any(not indices for _, _, indices in taken)  # an empty step was among them
 
 
-def test_first_gradients_of_four_processes_are_those_of_one(tmp_path: Path) -> None:
+def test_a_run_moves_between_one_and_two_processes_and_every_sentence_is_seen_once(
+    tmp_path: Path, one: tuple[dict[str, Any], dict[str, str]]
+) -> None:
+    """One, two with copies, one, two with shards: stopped by a signal and resumed each time."""
+    values, expected = one
+    out, alone = tmp_path / "model", changed(values, accumulate=1)
+    together(values, out, 1, stop=3, status=143)
+    told = together(alone, out, 2, stop=7, status=143)
+    assert "processes: 1 → 2" in told
+    assert "settings.train.accumulate: 2 → 1" in told
+    together(values, out, 1, stop=11, status=143)
+    together(changed(alone, parallel="fsdp"), out, 2)
+    assert results(out) == expected
+    seen: dict[int, Counter[int]] = {}
+    updates: set[int] = set()
+    for rank in range(2):
+        for line in (tmp_path / f"model.told.taken-{rank}").read_text().splitlines():
+            update, epoch, indices = json.loads(line)
+            updates.add(update)
+            seen.setdefault(epoch, Counter()).update(indices)
+    assert updates == set(range(1, 19))
+    whole = [epoch for epoch in seen if epoch < max(seen)]
+    assert len(whole) >= 2
+    for epoch in whole:
+        assert seen[epoch] == Counter(dict.fromkeys(range(240), 1))
+
+
+def test_a_checkpoint_of_four_processes_goes_on_in_one_two_and_four(tmp_path: Path) -> None:
+    """The next gradients are the same within 1e-7: after them come the bits of another order."""
+    base = tables(tmp_path, updates=2, tokens=90, clip=0.0, warmup=0, log_every=1)
+    first = tmp_path / "first"
+    together(changed(base, parallel="fsdp"), first, 4, stop=1, status=143)
+    means: dict[int, dict[str, torch.Tensor]] = {}
+    for world in (1, 2, 4):
+        out = tmp_path / f"in {world}"
+        shutil.copytree(run_folder(first), run_folder(out))
+        for path in saved(run_folder(out) / "checkpoints")[1:]:
+            shutil.rmtree(path)
+        together(changed(base, accumulate=4 // world), out, world)
+        last = saved(run_folder(out) / "checkpoints")[-1]
+        assert last.name == "update-00000002"
+        means[world] = load_file(last / "optimizer.safetensors")
+    for world in (2, 4):
+        for name, mean in means[1].items():
+            if name.startswith("exp_avg."):  # β₁ · mean + (1 − β₁) · gradient, of the same mean
+                apart = ((means[world][name] - mean) / (1 - 0.9)).abs().max()
+                assert float(apart) < 1e-7, (world, name, float(apart))
+
+
+@pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
+def test_first_gradients_of_four_processes_are_those_of_one(tmp_path: Path, parallel: str) -> None:
     values = tables(tmp_path, updates=1, tokens=60, clip=0.0, validate_every=1, warmup=0)
     run_here(changed(values, accumulate=4), tmp_path / "one")
-    run_together(values, tmp_path / "four", 4)
+    together(changed(values, parallel=parallel), tmp_path / "four", 4)
     first, other = (
         load_file(saved(run_folder(tmp_path / name) / "checkpoints")[-1] / "optimizer.safetensors")
         for name in ("one", "four")
     )
-    share = 1 - values["train"].get("beta1", 0.9)  # after one update, exp_avg = (1 − β₁) gradient
     for name in first:
-        if name.startswith("exp_avg."):
-            apart = ((first[name] - other[name]) / share).abs().max()
+        if name.startswith("exp_avg."):  # after one update, exp_avg = (1 − β₁) · gradient
+            apart = ((first[name] - other[name]) / (1 - 0.9)).abs().max()
             assert float(apart) < 1e-7, (name, float(apart))
 
 
-def test_checkpoints_move_between_one_two_and_four_processes(tmp_path: Path) -> None:
-    values = tables(tmp_path, tokens=60, schedule="constant")
-    out = tmp_path / "model"
-    run_here(changed(values, updates=4), out, allow_changes=True)
-    run_together(changed(values, updates=8), out, 2)
-    run_together(changed(values, updates=12, parallel="fsdp"), out, 4)
-    run_here(changed(values, updates=16), out, allow_changes=True)
-    last = saved(run_folder(out) / "checkpoints")[-1]
-    assert last.name == "update-00000016"
+@pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
+def test_a_bad_sentence_of_another_process_is_named_by_all(tmp_path: Path, parallel: str) -> None:
+    values, pairs = beginning(tmp_path, overflow)
+    values = changed(values, accumulate=1, parallel=parallel)
+    told = together(values, tmp_path / "model", 2, status=2)
+    for rank in range(2):
+        (line,) = [line for line in told.splitlines() if line.startswith(f"{rank}: ")]
+        assert "the loss is nan" in line
+        if parallel == "ddp":
+            assert line.count("line ") == 1
+            assert f"line 100: '{pairs[99][0]}" in line
+    assert saved(run_folder(tmp_path / "model") / "checkpoints")
 
 
-def test_a_killed_rank_recovers_under_torchrun(tmp_path: Path) -> None:
-    values = tables(tmp_path, updates=12, tokens=100)
-    run_together(values, tmp_path / "undisturbed", 2)
-    config = tmp_path / "run.toml"
-    config.write_text(
-        "".join(
-            f"[{table}]\n" + "".join(f"{name} = {text(value)}\n" for name, value in entries.items())
-            for table, entries in values.items()
-        )
-    )
-    out = tmp_path / "model"
-    command = [
-        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
-        "--max-restarts", "2", "--master-port", str(free_port()), "-m", "cutaway", "train",
-        "--config", str(config), "--out", str(out),
-    ]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with (tmp_path / "output").open("wb") as output:
-        agent = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+def test_processes_that_see_other_data_or_checkpoints_refuse(tmp_path: Path) -> None:
+    values = tables(tmp_path, updates=2)
+    other = tmp_path / "other.tsv"
+    lines = Path(values["data"]["data"]).read_text().splitlines(keepends=True)
+    other.write_text("".join(lines[::-1]))
+    port, told = free_port(), tmp_path / "told"
+    elsewhere = {**values, "data": {**values["data"], "data": str(other)}}
+    ranks = [
+        start(rank_run, given, str(tmp_path / "model"), rank, 2, port, str(told), 0)
+        for rank, given in enumerate((values, elsewhere))
+    ]
+    for process in ranks:
+        process.join(LONGEST)
+    assert [process.exitcode for process in ranks] == [2, 2]
+    assert told.read_text().count("the processes differ in data") == 2
+    run_here(values, tmp_path / "here")
+    port = free_port()
+    ranks = [
+        start(rank_run, values, str(tmp_path / place), rank, 2, port, str(told), 0)
+        for rank, place in enumerate(("here", "there"))
+    ]
+    for process in ranks:
+        process.join(LONGEST)
+    assert [process.exitcode for process in ranks] == [2, 2]
+    assert told.read_text().count("do not find the same checkpoint") == 2
+
+
+def test_under_torchrun_a_killed_rank_recovers_and_a_signal_to_all_saves(tmp_path: Path) -> None:
+    values = tables(tmp_path, updates=60, tokens=100, validate_every=30, save_minutes=1e-9)
+    run_here(changed(values, accumulate=2), tmp_path / "one", validate=validator(1))
+    out, output = tmp_path / "model", tmp_path / "output"
     checkpoints = run_folder(out) / "checkpoints"
-    patience = time.monotonic() + 240
-    while not saved(checkpoints) and agent.poll() is None and time.monotonic() < patience:
-        time.sleep(0.05)
-    children = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
-    if len(children) >= 2:  # else it was faster than the blow
-        os.kill(int(children[1]), signal.SIGKILL)
-    assert agent.wait(240) == 0, (tmp_path / "output").read_text()
-    ours, theirs = results(out), results(tmp_path / "undisturbed")
-    assert ours["weights.safetensors"] == theirs["weights.safetensors"]
-    assert ours["optimizer.safetensors"] == theirs["optimizer.safetensors"]
+    config = write_toml(values, tmp_path / "run.toml")
 
+    def torchrun() -> "subprocess.Popen[bytes]":
+        command = [
+            sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
+            "--max-restarts", "2", "--master-addr", "127.0.0.1", "--master-port", str(free_port()),
+            "-m", "cutaway", "train", "--config", str(config), "--out", str(out),
+        ]  # fmt: skip
+        with output.open("wb") as file:
+            return subprocess.Popen(command, stdout=file, stderr=file)
 
-def text(value: object) -> str:
-    """A value as TOML writes it."""
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    def wait_for_news(agent: "subprocess.Popen[bytes]") -> list[int]:
+        """Two checkpoints later: the process numbers of the ranks."""
+        for _ in range(2):
+            last, patience = saved(checkpoints)[-1:], time.monotonic() + LONGEST
+            while saved(checkpoints)[-1:] == last and time.monotonic() < patience:
+                assert agent.poll() is None, output.read_text()
+                time.sleep(0.005)
+        children = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
+        assert len(children) == 2
+        return [int(child) for child in children]
+
+    agent = torchrun()
+    try:
+        os.kill(wait_for_news(agent)[1], signal.SIGKILL)  # torchrun starts both again
+        while "resumed after update" not in output.read_text():
+            assert agent.poll() is None, output.read_text()
+            time.sleep(0.02)
+        for number in (*wait_for_news(agent), agent.pid):  # as a cluster does at its time limit
+            os.kill(number, signal.SIGTERM)
+        assert agent.wait(LONGEST) != 0
+        assert "SIGTERM: saved in" in output.read_text()
+        agent = torchrun()
+        assert agent.wait(LONGEST) == 0, output.read_text()
+    finally:
+        agent.kill()
+    assert results(out) == results(tmp_path / "one")
+    assert output.read_text().count("is ready") == 1

@@ -1,5 +1,6 @@
 """`cutaway train`: sentence pairs in, a model folder out; the same command again resumes."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -135,7 +136,7 @@ def train(
     with ExitStack() as around:
         around.enter_context(stopping(out))
         told = around.enter_context(watching(sys.stdout))
-        if watch:
+        if watch and speaker():
             told = around.enter_context(page_beside(told, out, port, browser=True))
         train_model(
             settings,
@@ -145,7 +146,13 @@ def train(
             allow_changes=allow_changes,
             at_once=watch,
         )
-    typer.echo(f'{out} is ready: cutaway translate {out} "…"')
+    if speaker():
+        typer.echo(f'{out} is ready: cutaway translate {out} "…"')
+
+
+def speaker() -> bool:
+    """Whether this process talks to people: under torchrun only the first one does."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 @contextmanager
@@ -158,7 +165,8 @@ def stopping(out: Path) -> Iterator[None]:
         yield
     except Interrupted as stopped:
         where = run_folder(out)
-        typer.echo(f"{stopped}: saved in {where}; run the same command to resume", err=True)
+        if speaker():
+            typer.echo(f"{stopped}: saved in {where}; run the same command to resume", err=True)
         raise typer.Exit(stopped.status) from None
 
 
