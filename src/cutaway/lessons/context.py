@@ -333,7 +333,7 @@ def _towers(translator: Translator, towers: Sequence[Reading]) -> Step:
             ),
         ),
         trace=towers[1].run.trace,
-        show=f"encoder.layers.0.self_attention.weights[0,0,{towers[1].place('tower')},1]",
+        show=f"encoder.layers.0.self_attention.softmax[0,0,{towers[1].place('tower')},1]",
         codes=("E4",),
     )
 
@@ -471,7 +471,7 @@ def _swaps(translator: Translator) -> Step:
             ),
         ),
         trace=before.run.trace,
-        show="encoder.layers.0.self_attention.weights",
+        show="encoder.layers.0.self_attention.softmax[0,0,0,0]",
         codes=("E5",),
     )
 

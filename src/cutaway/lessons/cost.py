@@ -215,7 +215,7 @@ def _memory(window: int) -> Step:
             ),
         ),
         trace=trace,
-        show="weights",
+        show="weights[0,0,0,0]",
         codes=("C16",),
     )
 

@@ -198,7 +198,7 @@ def _generate(gpt: Trained, prompt: str) -> Step:
         ),
         controls=(Control("prompt", Said("Beginning", "开头"), "text", prompt),),
         trace=trace,
-        show="decoder.layers.0.self_attention.masked",
+        show="decoder.layers.0.self_attention.masked[0,0,0,0]",
         codes=("C14", "D8"),
     )  # fmt: skip
 
@@ -339,7 +339,7 @@ def _both_sides(gpt: Trained, bert: Trained, tokenizer: Tokenizer) -> Step:
                  "只看左边不行：答案在右边。"),
         ),
         trace=trace,
-        show=f"encoder.layers.0.self_attention.weights[0,0,{place},1]",
+        show=f"encoder.layers.0.self_attention.softmax[0,0,{place},1]",
         codes=("C14",),
     )  # fmt: skip
 

@@ -186,7 +186,7 @@ def _loss(translator: Translator, step: TrainingStep, pair: Pair) -> Step:
             Said("Nothing: −log 1 = 0.", "什么也不加：−log 1 = 0。"),
         ),
         trace=step.trace,
-        show="loss",
+        show=f"gold_term[0,{pair.place},0]",
         codes=("C26",),
     )
 

@@ -121,7 +121,7 @@ def _overview(translator: Translator, run: SentenceRun, sentence: str) -> Step:
             ),
         ),
         trace=run.trace,
-        show="encoder.memory",
+        show="encoder.memory[0,0,0]",
         codes=("C1", "C3", "C24", "D7"),
     )
 
@@ -200,7 +200,7 @@ def _shapes(translator: Translator, run: SentenceRun) -> Step:
             ),
         ),
         trace=run.trace,
-        show="encoder.layers.0.self_attention.scores",
+        show="encoder.layers.0.self_attention.scores[0,0,0,0]",
         codes=("D1", "D2", "D3", "D4", "D5", "D6", "D7"),
     )  # fmt: skip
 
@@ -255,7 +255,7 @@ def _parallel(translator: Translator, run: SentenceRun) -> Step:
                        "对角线以上从不使用"), future == 0.0),
         ),
         trace=run.trace,
-        show="decoder.layers.0.self_attention.masked",
+        show="decoder.layers.0.self_attention.masked[0,0,0,0]",
         codes=("C2", "D6"),
     )  # fmt: skip
 
@@ -309,7 +309,7 @@ def _cross(translator: Translator, run: SentenceRun) -> Step:
             ),
         ),
         trace=run.trace,
-        show=f"decoder.layers.{sharpest}.cross_attention.weights",
+        show=f"decoder.layers.{sharpest}.cross_attention.softmax[0,0,0,0]",
         codes=("C23", "D6", "D9", "E6"),
     )  # fmt: skip
 
@@ -391,7 +391,7 @@ def _explanation(translator: Translator, run: SentenceRun) -> Step:
             ),
         ),
         trace=run.trace,
-        show=f"decoder.layers.0.cross_attention.weights[0,0,{place},{cat}]",
+        show=f"decoder.layers.0.cross_attention.softmax[0,0,{place},{cat}]",
         codes=("C17", "C23"),
     )
 

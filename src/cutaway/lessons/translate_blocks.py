@@ -95,7 +95,7 @@ def _one_head(translator: Translator, run: SentenceRun, layer: int, head: int) -
             ),
         ),
         trace=run.trace,
-        show=f"{part}.weights[0,{head},1,1]",
+        show=f"{part}.softmax[0,{head},1,1]",
         codes=("C9", "C10", "D2", "E6", "E7"),
     )
 
@@ -172,7 +172,7 @@ def _many_heads(translator: Translator, run: SentenceRun, layer: int) -> Step:
             ),
         ),
         trace=run.trace,
-        show=f"{part}.concatenated",
+        show=f"{part}.concatenated[0,{word},0]",
         codes=("C11", "C12", "D3", "E10"),
     )
 
