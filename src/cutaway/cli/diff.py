@@ -23,9 +23,7 @@ def diff(
     from cutaway.cli.explain import open_trace
 
     left = open_trace(ours, text, target=target)
-    if target is None and isinstance(left.meta.get("target"), str):
-        target = left.meta["target"]  # both read the same words, so that only the models differ
-    right = open_trace(theirs, text, target=target)
+    right = open_trace(theirs, text, target=target, like=left)  # the same words for both
     found = left.diff(right, tolerance=tolerance)
     typer.echo(f"compared   {found.compared:,} values, largest difference {found.largest:.2g}")
     for address, mine, yours in found.reshaped[:show]:

@@ -70,7 +70,12 @@ def explain(
 
 
 def open_trace(
-    folder: Path, text: str, *, target: str | None = None, training: bool = False
+    folder: Path,
+    text: str,
+    *,
+    target: str | None = None,
+    like: "Trace | None" = None,
+    training: bool = False,
 ) -> "Trace":
     """A saved trace, or a run of a model folder on a text."""
     from cutaway.glass import load
@@ -81,7 +86,7 @@ def open_trace(
         raise InputError("the text is empty; give a sentence for the model")
     from cutaway.glass.sentence import record_sentence
 
-    return record_sentence(folder, text, target=target, training=training)
+    return record_sentence(folder, text, target=target, like=like, training=training)
 
 
 def show(

@@ -72,7 +72,8 @@ def diff(ours: "Trace", theirs: "Trace", *, tolerance: float | None = None) -> D
     else:
         found.only_ours = [address for address in mine if address not in yours]
         found.only_theirs = [address for address in yours if address not in mine]
-    for left, right in pairs:
+    once = {(left.id, right.id): (left, right) for left, right in pairs}  # aliases name twice
+    for left, right in once.values():
         _compare(left, right, tolerance, found)
     found.first = found.partings[0] if found.partings else None
     return found

@@ -1,6 +1,7 @@
 """A sentence through a model folder, recorded: what the command line explains, proves, compares."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,20 +19,19 @@ def record_sentence(
     text: str,
     *,
     target: str | None = None,
+    like: Trace | None = None,
     training: bool = False,
-    dtype: torch.dtype | None = None,
 ) -> Trace:
     """Record a model on a text: the translation's whole forward pass, or a training step.
 
-    The translation is the model's own unless `target` is given. A decoder or encoder reads the
-    text alone. `training` adds loss, gradients and one AdamW update; the model in the folder is
+    The translation is the model's own unless `target` is given, or `like`: a trace of another
+    model, whose tokens this one is to read. A decoder or encoder reads the text alone. `training`
+    adds loss, gradients and one AdamW update; the model in the folder is
     not changed.
     """
     contents = folder if isinstance(folder, ModelFolder) else read_model_folder(Path(folder))
-    if dtype is not None:
-        contents.model.to(dtype)
     if contents.model.config.family == "encoder-decoder":
-        return _translation(contents, text, target, training)
+        return _translation(contents, text, target, like, training)
     if target is not None:
         raise InputError(
             f"a model of family {contents.model.config.family!r} reads one text; leave out target"
@@ -39,22 +39,32 @@ def record_sentence(
     return _one_text(contents, text, training)
 
 
-def _translation(contents: ModelFolder, text: str, target: str | None, training: bool) -> Trace:
+def _translation(
+    contents: ModelFolder, text: str, target: str | None, like: Trace | None, training: bool
+) -> Trace:
     translator = Translator(contents)
     model, theirs = translator.model, translator.target_tokenizer
     task = translator.task(text)
     assert task.source is not None
-    if target is None:
+    given = {} if like is None else like.meta
+    if target is None and given.get("tokenizer") == theirs.fingerprint:
+        output = list(given["target_ids"])
+    elif target is not None or "target" in given:
+        output = list(theirs.encode(target or given["target"], end=True))
+    else:
         (result,) = translator.engine.search([task], translator.options(), translator.special)
         output = list(result.hypotheses[0].ids)
-    else:
-        output = list(theirs.encode(target, end=True))
     if not output:
         raise InputError(f"the model gives no token for {text!r}; give a target")
     source = torch.tensor([list(task.source)])
     shifted = torch.tensor([[translator.special.start, *output[:-1]]])
     right = torch.tensor([output])
-    meta = {"source": text, "target": theirs.decode(output)}
+    meta: dict[str, Any] = {
+        "source": text,
+        "target": theirs.decode(output),
+        "target_ids": output,
+        "tokenizer": theirs.fingerprint,
+    }
     if training:
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
         with record(model, meta=meta) as trace:
