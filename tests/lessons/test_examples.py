@@ -11,9 +11,9 @@ from cutaway.lessons import Room, find
 from cutaway.lessons.amplitude import scaled, small_model
 from cutaway.lessons.by_hand_model import trained
 from cutaway.lessons.lesson import Matrix, Said
-from cutaway.lessons.positions import rotation
+from cutaway.lessons.position_laws import rotation
 from cutaway.lessons.recommender import explained, learned
-from cutaway.lessons.self_attention import SENTENCE, SelfAttention, looped, vectors
+from cutaway.lessons.self_attention_model import SENTENCE, SelfAttention, looped, vectors
 from cutaway.model import sinusoidal
 from cutaway.model.positions import Positions
 from tests.lessons.telling import matrices, told

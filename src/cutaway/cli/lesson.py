@@ -61,7 +61,7 @@ def lesson(
         return
     chosen = find(name)
     folder = model
-    if folder is None and chosen.trained and Path("demo-model").is_dir():
+    if folder is None and Path("demo-model").is_dir():
         folder = Path("demo-model")
     steps = list(chosen.tell(Room(folder)))
     if notebook is not None:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from cutaway.corpus.embedded import thrones
 from cutaway.lessons import figures
-from cutaway.lessons.by_hand_decoder import decoder, learning
+from cutaway.lessons.by_hand_decoder import decoder
 from cutaway.lessons.by_hand_encoder import encoder
+from cutaway.lessons.by_hand_learning import learning
 from cutaway.lessons.by_hand_model import article_model, recorded
 from cutaway.lessons.by_hand_words import words_to_ids
 from cutaway.lessons.lesson import Lesson, Said, Step
