@@ -94,7 +94,9 @@ def results(out: Path) -> dict[str, str]:
 
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["tests.train.helpers"])
+_context.set_forkserver_preload(  # what every process would else load for itself, in seconds
+    ["tests.train.helpers", "torch.distributed.fsdp", "torch.distributed.tensor", "torch._dynamo"]
+)
 
 
 def start(target: Any, *arguments: Any) -> BaseProcess:

@@ -275,6 +275,9 @@ def test_under_torchrun_a_killed_rank_recovers_and_a_signal_to_all_saves(tmp_pat
         agent = torchrun()
         assert agent.wait(LONGEST) == 0, output.read_text()
     finally:
+        for child in Path(f"/proc/{agent.pid}/task/{agent.pid}").glob("children"):
+            for number in child.read_text().split():
+                os.kill(int(number), signal.SIGKILL)
         agent.kill()
     assert results(out) == results(tmp_path / "one")
     assert output.read_text().count("is ready") == 1
