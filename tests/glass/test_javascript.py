@@ -21,7 +21,7 @@ import { readFileSync } from "node:fs";
 import { evaluate } from "./rules.mjs";
 const special = { nan: NaN, inf: Infinity, "-inf": -Infinity };
 const number = (x) => (typeof x === "string" ? special[x] : x);
-const text = (x) => (Number.isNaN(x) ? "nan" : x === Infinity ? "inf" : x === -Infinity ? "-inf" : x);
+const text = (x) => (Number.isFinite(x) ? x : Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf");
 const { operands, cells } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const held = operands.map(({ shape, numbers }) => {
   const strides = new Array(shape.length).fill(1);
@@ -29,7 +29,8 @@ const held = operands.map(({ shape, numbers }) => {
   const flat = numbers.map(number);
   return { shape, offset: 0, strides, cell: (position) => flat[position] };
 });
-const found = cells.map(({ expr, index, args }) => text(evaluate(expr, index, args.map((k) => held[k]))));
+const one = ({ expr, index, args }) => text(evaluate(expr, index, args.map((k) => held[k])));
+const found = cells.map(one);
 process.stdout.write(JSON.stringify(found));
 """
 

@@ -183,3 +183,25 @@ def test_the_trace_and_the_paper_in_numpy_agree_name_by_name(family: str, norm: 
         torch.testing.assert_close(
             trace[address].tensor, torch.from_numpy(expected), rtol=0, atol=1e-12, equal_nan=True
         )
+
+
+@pytest.mark.parametrize("way", ["Tensor.backward", "autograd.backward", "autograd.grad"])
+def test_every_way_to_a_gradient_is_a_backward_pass(way: str) -> None:
+    torch.manual_seed(0)
+    net = nn.Linear(3, 2).double()
+    x = torch.rand(4, 3, dtype=torch.float64)
+    with glass.record(net) as trace:
+        output = net(x)
+        loss = output.square().sum()
+        if way == "Tensor.backward":
+            loss.backward()
+        elif way == "autograd.backward":
+            torch.autograd.backward(loss)
+        else:
+            torch.autograd.grad(loss, list(net.parameters()))
+    assert_proven(trace, 20)
+    backward = [value for value in trace if value.phase == "backward"]
+    assert len(backward) >= 5
+    assert any(value.forward is not None for value in backward)
+    if way != "autograd.backward":  # its graph is not at hand before it runs
+        assert "output.grad" in trace

@@ -64,7 +64,7 @@ class GradientLinks:
     def _arrival(self, call: OpCall) -> Any:
         def arrived(gradients: tuple[Tensor | None, ...]) -> None:
             recorder = self.recorder
-            with recorder._quiet():
+            with recorder.quiet():
                 for gradient, output in zip(gradients, call.outputs, strict=False):
                     if gradient is not None and output is not None:
                         self._link(output, gradient)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
-from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -29,26 +29,16 @@ from cutaway.glass.names import (
     Naming,
     author_frame,
     is_author,
-    local_name,
     naming,
 )
-from cutaway.glass.schema import COPIES, HIDDEN_WRITES, schema_of, slots, tensors_in, with_refs
+from cutaway.glass.schema import HIDDEN_WRITES, schema_of, slots, tensors_in, with_refs
 from cutaway.glass.select import Selection
-from cutaway.glass.storage import (
-    Memory,
-    geometry,
-    held_elsewhere,
-    layout,
-    mostly,
-    same_cells,
-    strided,
-    window,
-)
+from cutaway.glass.storage import same_cells
+from cutaway.glass.tensors import Module, Tensors
 from cutaway.glass.trace import Trace
-from cutaway.glass.values import DTYPES, Buffer, OpCall, Value
+from cutaway.glass.updates import Updates
+from cutaway.glass.values import OpCall, Value
 from cutaway.model import explicit
-
-Phase = str
 
 
 @contextmanager
@@ -76,17 +66,6 @@ def record(
         trace.label(**labels)
 
 
-class _Module:
-    """A module call under way."""
-
-    __slots__ = ("number", "path", "plain")
-
-    def __init__(self, path: str, number: int, plain: bool) -> None:
-        self.path = path
-        self.number = number
-        self.plain = plain  # torch's own leaf: its code is plumbing, the caller's line names it
-
-
 class _Tail:
     """The last operation of the statement under way."""
 
@@ -98,44 +77,20 @@ class _Tail:
         self.path, self.number, self.name = "", 1, ""
 
 
-class Recorder:
+class Recorder(Tensors):
     """The watching itself; one thread, entered once."""
 
     def __init__(self, trace: Trace, model: nn.Module | None, selection: Selection) -> None:
-        self.trace = trace
-        self.model = model
-        self.selection = selection
-        self.values = trace.values
+        super().__init__(trace, model, selection)
         self.thread = threading.get_ident()
-        self.phase: Phase = "forward"
         self.busy = 0
-        self.modules: list[_Module] = []
-        self.calls: dict[str, int] = {}
-        self.paths: dict[int, str] = {}
-        self.memory: dict[int, Memory] = {}
-        self.named: dict[int, list[tuple[str, str, Tensor]]] = {}
+        self.calls: dict[str, int] = {}  # of each module so far
         self.outside: list[int] = []  # values of no module, loss if a backward follows
-        self.links = GradientLinks(self)
-        self.update_before: dict[str, int] = {}
-        self.everything = selection.is_everything
         self.tail: _Tail | None = None
-        self._know(model)
+        self.links = GradientLinks(self)
+        self.updates = Updates(self)
 
     # -- entering and leaving ---------------------------------------------------------------
-
-    def _know(self, model: nn.Module | None) -> None:
-        """Learn the names of modules, parameters and buffers."""
-        if model is None:
-            return
-        for path, module in model.named_modules():
-            self.paths.setdefault(id(module), path)
-        for kind, pairs in (
-            ("parameter", model.named_parameters(remove_duplicate=False)),
-            ("buffer", model.named_buffers(remove_duplicate=False)),
-        ):
-            for path, tensor in pairs:
-                key = tensor.untyped_storage()._cdata
-                self.named.setdefault(key, []).append((path, kind, tensor))
 
     def __enter__(self) -> "Recorder":
         self.stack = ExitStack()
@@ -143,8 +98,8 @@ class Recorder:
         for handle in (
             register_module_forward_pre_hook(self._module_begins),
             register_module_forward_hook(self._module_ends, always_call=True),
-            register_optimizer_step_pre_hook(self._update_begins),
-            register_optimizer_step_post_hook(self._update_ends),
+            register_optimizer_step_pre_hook(self.updates.begins),
+            register_optimizer_step_post_hook(self.updates.ends),
         ):
             self.stack.callback(handle.remove)
         self.stack.enter_context(Functions(self))
@@ -153,14 +108,7 @@ class Recorder:
 
     def __exit__(self, *error: object) -> None:
         self.stack.close()
-        for memory in self.memory.values():
-            if memory.buffer is None or memory.buffer.storage is None:
-                continue
-            ours = 1 + (memory.buffer.flat is not None)
-            if held_elsewhere(memory.buffer.storage, ours):
-                memory.buffer.freeze()
-        self.memory.clear()
-        self.named.clear()
+        self.release()
         self.trace.seal()
 
     @property
@@ -182,7 +130,7 @@ class Recorder:
             if hasattr(type(module).forward, "__code__")
             else True
         )
-        self.modules.append(_Module(path, number, plain))
+        self.modules.append(Module(path, number, plain))
         self.trace.note_module(path, type(module))
 
     def _module_ends(self, module: nn.Module, inputs: Any, output: Any) -> Any:
@@ -191,7 +139,7 @@ class Recorder:
         entry = self.modules.pop()
         if output is None:
             return None
-        with self._quiet():
+        with self.quiet():
             frame = author_frame(sys._getframe(1))
             part = entry.plain and self.modules and self.modules[-1].plain  # of a Sequential
             result = output
@@ -215,16 +163,8 @@ class Recorder:
         self.trace.returned(self.find(tensor), path, number)
         return tensor
 
-    @property
-    def scope(self) -> tuple[str, int]:
-        """Module path and call number that own the names of the author's code now running."""
-        for entry in reversed(self.modules):
-            if not entry.plain:
-                return entry.path, entry.number
-        return "", 1
-
     @contextmanager
-    def _quiet(self) -> Iterator[None]:
+    def quiet(self) -> Iterator[None]:
         """Our own tensor calls are not part of the run."""
         self.busy += 1
         try:
@@ -247,7 +187,7 @@ class Recorder:
             return result
         found = naming(frame)
         if found.exact and found.names:
-            with self._quiet():
+            with self.quiet():
                 return self.assign(result, found, frame)
         return result
 
@@ -284,7 +224,7 @@ class Recorder:
 
     def assign(self, result: Any, found: Naming, frame: Any) -> Any:
         """Give the result of a statement the names it assigns."""
-        path, number = self._update_scope(frame) if self.phase == "update" else self.scope
+        path, number = self.updates.scope(frame) if self.phase == "update" else self.scope
         names = found.names
         if isinstance(result, Tensor):
             if len(names) != 1 or names[0] == "_":
@@ -303,102 +243,6 @@ class Recorder:
         if all(new is old for new, old in zip(parts, result, strict=True)):
             return result
         return type(result)(parts) if type(result) in (tuple, list) else type(result)(*parts)
-
-    # -- tensors ↔ values ---------------------------------------------------------------------
-
-    def find(self, tensor: Tensor) -> Value:
-        """The value a tensor is right now; one never seen before becomes a source."""
-        storage = tensor.untyped_storage()
-        memory = self.memory.get(storage._cdata)
-        if memory is None:
-            return self._source(tensor, storage)
-        key = geometry(tensor)
-        known = memory.known.get(key)
-        if known is not None:
-            return self.values[known]
-        root = self.values[memory.root]
-        place = layout(tensor)
-        if root.source and (place.offset < root.layout.offset or place.end > root.layout.end):
-            return self._source(tensor, storage)  # another window on the same large storage
-        return self._view(tensor, memory, root)
-
-    def _view(self, tensor: Tensor, memory: Memory, root: Value) -> Value:
-        """A layout of known memory that no operation told us about."""
-        same = root.dtype == DTYPES[tensor.dtype]
-        value = self._new(
-            "view" if same else "opaque", "alias", tensor, memory.buffer if same else None
-        )
-        value.args = (root.id,)
-        value.base = root.name or root.base
-        value.path, value.number = root.path, root.number
-        if not same:
-            value.buffer = window(tensor, tensor.untyped_storage())
-        memory.known[geometry(tensor)] = value.id
-        return value
-
-    def _source(self, tensor: Tensor, storage: Any) -> Value:
-        """A tensor from outside the run: parameter, buffer, input or constant."""
-        kind, name, path, whole = "input", None, "", tensor
-        for candidate, found, known in self.named.get(storage._cdata, ()):
-            path, _, name = candidate.rpartition(".")
-            kind, whole = found, known
-            break
-        if name is None:
-            if tensor._is_view() and tensor._base is not None and mostly(tensor, storage):
-                whole = tensor._base
-            found_name = local_name(tensor, self.model)
-            if found_name is None:
-                name = "input"
-            else:
-                name, _ = found_name
-        buffer: Buffer | None
-        if mostly(whole, storage):
-            buffer = Buffer(storage, whole.dtype)
-        else:  # a small window on a large storage: its own copy is enough
-            whole = tensor
-            buffer = window(whole, storage)
-        value = self._new("source", "source", whole, buffer)
-        value.source = kind
-        value.site = None
-        value.path, value.number = path, 1
-        memory = self.memory.get(storage._cdata)
-        if memory is None:
-            live = buffer if buffer.storage is not None else None
-            memory = self.memory[storage._cdata] = Memory(storage, live, value.id)
-        memory.known[geometry(whole)] = value.id
-        if kind == "input":
-            if whole is not tensor and whole.numel() != tensor.numel():
-                self.trace.give_name(value, path, 1, f"{name}_whole")
-            else:
-                self.trace.give_name(value, path, 1, name)
-        else:
-            self.trace.give_name(value, path, 1, name)
-            for candidate, _, _ in self.named[storage._cdata][1:]:
-                self.trace.alias(candidate, value)
-        if geometry(whole) != geometry(tensor):
-            return self.find(tensor)
-        return value
-
-    def _new(self, origin: str, op: str, tensor: Tensor, buffer: Buffer | None) -> Value:
-        path, number = self.scope
-        dtype = DTYPES.get(tensor.dtype)
-        if dtype is None:
-            dtype, buffer = str(tensor.dtype).removeprefix("torch."), None
-        value = Value(
-            id=len(self.values),
-            origin=origin,
-            op=op,
-            phase=self.phase,
-            path=path,
-            number=number,
-            shape=tuple(tensor.shape),
-            dtype=dtype,
-            layout=layout(tensor),
-            buffer=buffer,
-        )
-        value.module = self.modules[-1].path if self.modules else ""
-        self.values.append(value)
-        return value
 
     # -- operations -------------------------------------------------------------------------
 
@@ -420,6 +264,9 @@ class Recorder:
         result = func(*args, **kwargs)
         call = OpCall(schema.name, arguments)
         frame = author_frame(sys._getframe(2))
+        before = self.phase
+        if before == "forward" and torch._C._current_autograd_node() is not None:
+            self.phase = "backward"  # autograd's engine, started past Tensor.backward
         links = self.links.forward_of() if self.phase == "backward" else None
         first = len(self.values)
         outputs = list(tensors_in(result))
@@ -431,44 +278,19 @@ class Recorder:
             changed = next((t for t in targets if t is slot or same_cells(t, slot)), None)
             if changed is not None:
                 seen.add(id(changed))
-                self._written(changed, call, place, refs[id(changed)])
+                self.written(changed, call, place, refs[id(changed)])
             else:
-                self._result(slot, call, place, tensors, refs)
+                self.result(slot, call, place, tensors, refs)
         for tensor in targets:
             if id(tensor) not in seen and not any(same_cells(tensor, done) for done in outputs):
-                self._written(tensor, call, len(call.outputs), refs[id(tensor)])
+                self.written(tensor, call, len(call.outputs), refs[id(tensor)])
         self._describe(first, frame, links)
         if not self.everything:
-            self._let_go(begin, first, tensors, refs)
+            self.let_go(begin, first, tensors, refs)
         if self.phase == "forward":
             self.links.forward(call)
+        self.phase = before
         return result
-
-    def _let_go(self, begin: int, first: int, inputs: list[Tensor], refs: dict[int, int]) -> None:
-        """Of what an operation touched, hold only the numbers that the selection wants.
-
-        Operands of a wanted value are at hand right now, so they can be taken up again even if
-        they were let go before.
-        """
-        wanted = [value for value in self.values[first:] if self.selection.keeps(value)]
-        for value in wanted:
-            if value.buffer is not None:
-                value.buffer.kept = True
-        if wanted:
-            for tensor in inputs:
-                buffer = self.values[refs[id(tensor)]].buffer
-                if buffer is not None:
-                    buffer.kept = True
-                    if buffer.is_lost:
-                        buffer.storage = tensor.untyped_storage()
-        for value in self.values[begin:]:
-            buffer = value.buffer
-            if buffer is not None and not buffer.kept and buffer.storage is not None:
-                memory = self.memory.get(buffer.storage._cdata)
-                if memory is not None:
-                    weak = StorageWeakRef(buffer.storage)  # type: ignore[no-untyped-call]
-                    memory.storage = weak  # keeps the address ours
-                buffer.storage = buffer.flat = None
 
     def _describe(self, first: int, frame: Any, forward: int | None) -> None:
         """Line and statement of the values an operation made."""
@@ -484,7 +306,7 @@ class Recorder:
             return
         found = naming(frame)
         base = found.names[0] if found.names else ""
-        update = self._update_scope(frame) if self.phase == "update" else None
+        update = self.updates.scope(frame) if self.phase == "update" else None
         if self.tail is not None:
             self._note(self.values[-1], frame, found)
         for value in self.values[first:]:
@@ -494,55 +316,6 @@ class Recorder:
                 value.path, value.number = update
         if not self.modules and self.phase == "forward" and self.calls:
             self.outside.extend(range(first, len(self.values)))
-
-    def _result(
-        self, tensor: Tensor, call: OpCall, place: int, inputs: list[Tensor], refs: dict[int, int]
-    ) -> None:
-        storage = tensor.untyped_storage()
-        key = storage._cdata
-        source = next((t for t in inputs if t.untyped_storage()._cdata == key), None)
-        memory = self.memory.get(key)
-        if source is not None and memory is not None:
-            parent = self.values[refs[id(source)]]
-            if source.dtype == tensor.dtype and call.op not in COPIES:
-                known = memory.known.get(geometry(tensor))
-                if known is not None:
-                    call.outputs.append(known)  # detach, a transpose undone: the very same cells
-                    return
-                value = self._new("view", call.op, tensor, parent.buffer)
-                value.args = (parent.id,)
-                memory.known[geometry(tensor)] = value.id
-                call.outputs.append(value.id)
-                return
-        buffer = Buffer(storage, tensor.dtype) if tensor.dtype in DTYPES else None
-        value = self._new("call", call.op, tensor, buffer)
-        value.call, value.output = call, place
-        call.outputs.append(value.id)
-        fresh = Memory(storage, buffer, value.id)
-        fresh.known[geometry(tensor)] = value.id
-        if source is None or memory is None:
-            self.memory[key] = fresh
-
-    def _written(self, tensor: Tensor, call: OpCall, place: int, before: int) -> None:
-        """A tensor changed in place: a new value, and a new whole behind it."""
-        storage = tensor.untyped_storage()
-        memory = self.memory[storage._cdata]
-        buffer = Buffer(storage, tensor.dtype)
-        value = self._new("call", call.op, tensor, buffer)
-        value.call, value.output = call, place
-        value.before = before
-        call.outputs.append(value.id)
-        root = self.values[memory.root]
-        memory.buffer = buffer
-        memory.known = {geometry(tensor): value.id}
-        if (value.layout.is_dense and value.cells >= root.cells) or value.layout == root.layout:
-            memory.root = value.id
-            return
-        whole = strided(storage, root)
-        merged = self._new("overwrite", "overwrite", whole, buffer)
-        merged.args = (root.id, value.id)
-        memory.root = merged.id
-        memory.known[geometry(whole)] = merged.id
 
     # -- backward ---------------------------------------------------------------------------
 
@@ -557,79 +330,6 @@ class Recorder:
             with self.links.watching(roots):
                 return run()
         finally:
-            with self._quiet():
+            with self.quiet():
                 self.links.leaves()
             self.phase = before
-
-    # -- update -----------------------------------------------------------------------------
-
-    def _update_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self.here:
-            return
-        self.phase = "update"
-        with self._quiet():
-            for name, tensor in self._states(optimizer):
-                self._name_state(name, tensor)
-                self.update_before[name] = self.find(tensor).id
-
-    def _update_ends(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self.here:
-            return
-        with self._quiet():
-            for name, tensor in self._states(optimizer):
-                value = self.find(tensor)
-                before = self.update_before.get(name)
-                if before == value.id:
-                    continue
-                path, _, own = name.rpartition(".")
-                if before is None:  # a state this very step began
-                    origin = value
-                    while origin.before is not None:
-                        origin = self.values[origin.before]
-                    if origin is not value:
-                        self.trace.rename(origin, path, own)
-                        before = origin.id
-                if before is not None:
-                    self.values[before].after = value.id
-                value.before = before
-                self.trace.give_name(value, path, 1, own, suffix="after")
-        self.update_before.clear()
-        self.phase = "forward"
-
-    def _states(self, optimizer: Any) -> Iterator[tuple[str, Tensor]]:
-        """Parameters by path and the optimizer's tensors for each."""
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is None:
-                    continue
-                address = self._path_of(parameter)
-                yield address, parameter
-                for name, state in optimizer.state.get(parameter, {}).items():
-                    if isinstance(state, Tensor):
-                        yield f"{address}.{name}", state
-
-    def _name_state(self, name: str, tensor: Tensor) -> None:
-        if tensor.untyped_storage()._cdata not in self.memory:
-            value = self.find(tensor)
-            value.source = "buffer"
-            path, _, own = name.rpartition(".")
-            self.trace.rename(value, path, own)
-
-    def _update_scope(self, frame: Any) -> tuple[str, int]:
-        """Names inside an optimizer's loop belong to the parameter in hand."""
-        while frame is not None:
-            parameter = frame.f_locals.get("param")
-            if isinstance(parameter, Tensor):
-                return f"{self._path_of(parameter)}.update", 1
-            frame = frame.f_back
-        return "update", 1
-
-    def _path_of(self, parameter: Tensor) -> str:
-        """A parameter's own name, however often it has been updated."""
-        known = self.named.get(parameter.untyped_storage()._cdata)
-        if known:
-            return known[0][0]
-        value = self.find(parameter)
-        while value.before is not None:
-            value = self.values[value.before]
-        return value.address
