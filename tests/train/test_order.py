@@ -1,9 +1,12 @@
 """Every sentence once an epoch, whatever stops the run and however many processes share it."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cutaway.config import RunConfig
 from cutaway.train.interrupts import Interrupts
@@ -85,3 +88,53 @@ def test_the_draw_of_a_batch_depends_on_its_place_alone(
     batches, _, _ = next(work)
     work.close()
     assert {batch.number: second._draw(batch) for batch in batches}.items() <= alone.items()
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    stages=st.lists(
+        st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 6)), min_size=1, max_size=6
+    )
+)
+def test_no_change_of_processes_loses_or_repeats_a_sentence(
+    prepared: tuple[Prepared, RunConfig], stages: list[tuple[int, int, int]]
+) -> None:
+    """Stages of (processes, accumulate, updates until the next stop), then to the epoch's end."""
+    one = trainer(prepared, 0, 1)
+    original, seen, cursor, share = one.settings, Counter[int](), 0, 0.0
+    for world, accumulate, updates in [*stages, (3, 2, 10**9)]:
+        if share == 1.0:
+            break
+        one.settings = replace(original, accumulate=accumulate)
+        ends = set()
+        for rank in range(world):
+            one.processes = Processes(rank=rank, world=world)
+            one.progress.cursor, one.progress.epoch = cursor, 0
+            work = one.work()
+            for number, (batches, after, share) in enumerate(work, start=1):
+                seen.update(int(index) for batch in batches for index in batch.indices)
+                one.progress.cursor = after
+                if share == 1.0 or number == updates:
+                    break
+            work.close()
+            ends.add(one.progress.cursor)
+        (cursor,) = ends
+    assert seen == Counter(dict.fromkeys(range(len(prepared[0].train)), 1))
+
+
+def test_a_sampled_epoch_is_planned_by_its_own_lengths(
+    prepared: tuple[Prepared, RunConfig],
+) -> None:
+    """BPE-dropout makes sentences longer: batches are full but never over the limit, and new."""
+    one = trainer(prepared, 0, 1)
+    limit, orders = prepared[1].train.tokens, []
+    for epoch in range(2):
+        plan, pairs = one._plan(epoch), one._pairs(epoch)
+        assert not (pairs.lengths == prepared[0].train.lengths).all()
+        for batch in plan.batches(pairs):
+            assert max(batch.source.size, batch.target.size) <= limit
+        assert plan.padding < 0.1
+        orders.append([plan[number].tolist() for number in range(len(plan))])
+    assert orders[0] != orders[1]
+    again = trainer(prepared, 0, 1)
+    assert [again._plan(1)[n].tolist() for n in range(len(orders[1]))] == orders[1]
