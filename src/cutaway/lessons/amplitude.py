@@ -13,13 +13,13 @@ from cutaway.model import Transformer
 from cutaway.model.positions import Positions
 
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-SENTENCES = (
-    "The cat is on the mat.",
-    "The cat walks on the street.",
-    "I love AI.",
-    "There is a tower on the hill.",
-    "She has a mole on her arm.",
-    "The mole is digging a hole.",
+SENTENCES = (  # three pairs of the same words in another order
+    "The mole is smaller than this rabbit.",
+    "This mole is smaller than the rabbit.",
+    "The beds are older than these tables.",
+    "These beds are older than the tables.",
+    "The old chemist likes reading this book.",
+    "The chemist likes reading this old book.",
 )
 
 
@@ -157,18 +157,21 @@ def _on_a_translator(room: Room, factor: float) -> Step:
     for one in (0.0, 0.5, 1.0, 2.0):
         after = translated(room, one)
         counts.append(
-            sum(changed(a.split(), b.split()) for a, b in zip(before, after, strict=True))
+            sum(changed(_words(a), _words(b)) for a, b in zip(before, after, strict=True))
         )
     chosen = translated(room, factor)
-    total = sum(len(text.split()) for text in before)
+    total = sum(len(_words(text)) for text in before)
     listed = "\n".join(f"{source} → {text}" for source, text in zip(SENTENCES, chosen, strict=True))
     return Step(
         title,
         Said(
-            f"Six sentences, {total} words of translation. Positions scaled by a, on both sides, "
-            f"with nothing else touched. At a = {factor:g}:\n{listed}",
-            f"六个句子，译文共 {total} 个词。两边的位置都乘 a，别的都不动。a = {factor:g} 时："
-            f"\n{listed}",
+            f"Three pairs of sentences with the same words in another order, {total} words of "
+            "translation. Positions are scaled by a, on both sides, and nothing else is touched. "
+            f"At a = {factor:g}:\n{listed}\nA sentence whose words fit in one order only often "
+            "survives even a = 0: the model knows what usually comes together.",
+            f"三对句子，词相同，顺序不同，译文共 {total} 个词。两边的位置都乘 a，别的都不动。"
+            f"a = {factor:g} 时：\n{listed}\n如果词只有一种顺序说得通，a = 0 时译文往往也还对："
+            "模型知道哪些词常在一起。",
         ),
         matrices=(
             Matrix(
@@ -180,3 +183,8 @@ def _on_a_translator(room: Room, factor: float) -> Step:
         claims=(Claim(Said("at a = 1 nothing changes", "a = 1 时什么都不变"), counts[2] == 0),),
         codes=("C7",),
     )
+
+
+def _words(text: str) -> list[str]:
+    """Words where there are spaces, characters where there are none."""
+    return text.split() if " " in text else list(text)

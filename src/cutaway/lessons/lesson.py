@@ -186,6 +186,7 @@ class Step:
     trace: Trace | None = None  # a recorded run to open beside the text
     show: str = ""  # the address in it to begin with
     codes: Sequence[str] = ()  # what of the inventory it covers: "A7"
+    measured: bool = False  # holds times of this machine: the next telling has others
 
     def to_dict(self, trace: str | None = None) -> dict[str, Any]:
         """For the page; `trace` is the key under which the server holds the recorded run."""

@@ -403,6 +403,7 @@ def _loop() -> Step:
             ),
         ),
         codes=("B13", "B14"),
+        measured=True,
     )
 
 
