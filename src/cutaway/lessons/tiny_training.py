@@ -18,7 +18,7 @@ from cutaway.train.schedule import learning_rate
 
 COUNTED = r"There (is|are) (a|an|one|two|three|four|some) \w+ (on|in|under|near|behind)"
 SENTENCES, HELD_OUT = 700, 100
-UPDATES, TOKENS, RATE = 220, 900, 4e-3
+UPDATES, TOKENS, RATE = 180, 600, 4e-3
 FAMILY = {"generate": "decoder", "fill": "encoder"}
 
 
