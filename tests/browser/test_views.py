@@ -76,6 +76,22 @@ def test_another_word_is_taken_and_the_translation_goes_on_from_it(
     assert f"prefix={first}%2C{chosen}" in page.url
 
 
+def test_words_are_drawn_and_the_own_choice_comes_back(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(f"{url}#/translate?lang=en&text={TEXT}&temperature=3")
+    page.click("#draw")
+    page.wait_for_selector("#own-choice")
+    drawn = "() => window.cutaway.session.translation.ids"
+    expected = session.translate(TEXT, prefix=[], sample=1, temperature=3.0)["ids"]
+    assert page.evaluate(drawn) == expected
+    page.click("#own-choice")
+    page.wait_for_selector("#own-choice", state="detached")
+    assert page.inner_text("#translation") == session.translate(TEXT, prefix=[])["output"]
+
+
 def test_the_beam_is_a_tree_with_its_scores(watched: Watched, served: tuple[str, Session]) -> None:
     url, session = served
     watched.go(f"{url}#/translate?lang=en&text={TEXT}&beam=3")
@@ -221,6 +237,23 @@ def test_a_training_step_shows_loss_gradients_and_update(
     assert after["good"] == "true"
     page.click("[data-phase=update]")
     page.wait_for_selector("cut-equation .tile")
+    assert watched.complaints == []
+
+
+def test_the_run_is_seen_learning(watched: Watched, served: tuple[str, Session], toy: Path) -> None:
+    url, _ = served
+    lines = [{"update": n, "loss": 7.0 / n, "epoch": 0} for n in range(1, 20)]
+    sample = [["The cat is on the mat.", "Le chat est sur le tapis.", "le le"]]
+    lines.append({"update": 20, "valid_loss": 0.5, "valid_bleu": 11.0, "samples": sample})
+    (toy / "log.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    page = watched.page
+    watched.go(f"{url}#/learn?lang=en&text={TEXT}")
+    page.wait_for_selector("svg.curve path.line")
+    assert "20" in page.inner_text("cut-learn > .hint")
+    assert "le le" in page.inner_text(".samples")
+    page.wait_for_selector(".film figure:nth-child(4) canvas")
+    page.click(".film figure:nth-child(1) .picture")
+    page.wait_for_function("() => location.hash.includes('snapshot=0')")
     assert watched.complaints == []
 
 

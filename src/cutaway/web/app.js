@@ -2,6 +2,7 @@
 import { Carried, PageError, Served } from "./backend.js";
 import { BarElement } from "./bar.js";
 import { attachChange, changedAddresses } from "./change.js";
+import { translationOf } from "./chances.js";
 import { CompareElement } from "./compare.js";
 import { addLanguage, currentLanguage, data, fill, h, hasWords, setLanguage, t } from "./dom.js";
 import { EquationElement } from "./equation.js";
@@ -83,7 +84,7 @@ export class App {
 
   /** @param {string} text */
   translate(text) {
-    if (text) go({ view: "translate", text, step: "", at: "", prefix: "", change: "", trace: "" });
+    if (text) go({ view: "translate", text, step: "", at: "", prefix: "", change: "", trace: "", sample: "" });
   }
 
   redraw() {
@@ -111,7 +112,7 @@ export class App {
     if (place.view === "training") return { kind: "training", text, target: place.target ?? "", snapshot: place.snapshot ?? "" };
     if (!this.info.served) return { kind: "trace", key: this.info.traces[0]?.key };
     if (!text) return { kind: "none" };
-    return { kind: "translate", text, prefix: place.prefix ? place.prefix.split(",").map(Number) : [], beam: Number(place.beam || 0), snapshot: place.snapshot ?? "", change: place.change ?? "" };
+    return { kind: "translate", text, prefix: place.prefix ? place.prefix.split(",").map(Number) : [], beam: Number(place.beam || 0), snapshot: place.snapshot ?? "", change: place.change ?? "", sample: Number(place.sample || 0), temperature: place.sample ? Number(place.temperature || 1) : 1 };
   }
 
   /** @param {any} question */
@@ -126,7 +127,7 @@ export class App {
     if (question.kind === "training" && !this.info.served) name = this.info.traces.find((/** @type {any} */ item) => item.kind === "training")?.key ?? this.info.traces[0].key;
     if (answer) name = answer.key;
     const trace = await this.backend.trace(name);
-    const session = { key: name, trace, structure: new Structure(trace), translation: answer?.ids ? answer : trace.header.meta?.translation ?? null, training: answer?.loss === undefined ? trace.header.meta?.training ?? null : answer };
+    const session = { key: name, trace, structure: new Structure(trace), translation: answer?.ids ? answer : await translationOf(trace), training: answer?.loss === undefined ? trace.header.meta?.training ?? null : answer };
     this.session = session;
     this.sessionKey = key;
     return session;

@@ -52,3 +52,21 @@ export function chancesAt(trace, logits, step, temperature, most) {
   }
   return { top: best.map((id) => ({ id, piece: pieceOf(trace, id), p: row[id] })), of: (id) => row[id], entropy };
 }
+
+/**
+ * The translation a trace is of: as it was told when recorded, else read from the ids that went in.
+ * @param {Trace} trace @returns {Promise<any>}
+ */
+export async function translationOf(trace) {
+  const { meta, labels } = trace.header;
+  if (meta?.translation) return meta.translation;
+  const target = trace.addresses.get("target");
+  const logits = logitsOf(trace);
+  if (!labels?.target || target === undefined || logits === undefined || !trace.kept(target) || trace.values.some(({ phase }) => phase === "backward")) return null;
+  const length = trace.values[target].shape[1];
+  const ids = await trace.settled(() => {
+    const given = Array.from({ length: length - 1 }, (_, n) => trace.read(target, [0, n + 1]));
+    return [...given, chancesAt(trace, logits, length - 1, 1, 1).top[0].id];
+  });
+  return { text: meta.source ?? labels.source.join(" "), output: meta.target ?? "", ids, pieces: ids.map((id) => pieceOf(trace, id)), source: labels.source, score: null, prefix: [], tree: null, alternatives: [], warnings: [], options: {} };
+}

@@ -36,7 +36,7 @@ export class CompareElement extends HTMLElement {
       return { trace, structure: app.session.structure, translation: trace.header.meta?.translation ?? null };
     }
     const base = app.question({ ...place, view: "translate" });
-    const question = { ...base, text: place.other || base.text, snapshot: place.othersnapshot ?? base.snapshot, change: "", prefix: place.other ? [] : base.prefix };
+    const question = { ...base, text: place.other || base.text, snapshot: place.othersnapshot ?? base.snapshot, change: "", prefix: place.other ? [] : base.prefix, sample: 0, temperature: 1 };
     if (JSON.stringify(question) === JSON.stringify(base)) return null;
     const answer = await app.backend.answer("api/translate", question);
     const trace = await app.backend.trace(answer.key);

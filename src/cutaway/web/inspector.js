@@ -127,7 +127,7 @@ export class InspectorElement extends HTMLElement {
     const operands = [...context.operands];
     block.append(h("h3", {}, t("operands"), " ", h("small", {}, whole(operands.length, locale()))),
       h("ul", { class: "operands" }, operands.slice(0, OPERANDS).map(([address, operand]) => h("li", { class: operand.aside ? "aside" : "" },
-        data("button", { type: "button", class: "link", "data-address": address, onclick: () => this.open(address) }, data("b", {}, inline(operand.value)), h("span", {}, shortAddress(address)), h("small", {}, operand.label))))),
+        data("button", { type: "button", class: "link", "data-address": address, onclick: () => this.open(address) }, data("b", {}, inline(operand.value)), h("span", { title: address }, withinPath(address, trace.path(made.id))), h("small", {}, operand.label))))),
       operands.length > OPERANDS ? h("p", { class: "hint" }, t("operands.more", { n: whole(operands.length - OPERANDS, locale()) })) : "");
     return block;
   }
@@ -226,6 +226,11 @@ export function lastName(address) {
 /** An address that fits a narrow column: the way shortened, the name whole. @param {string} address */
 export function shortAddress(address) {
   return address.replace("encoder.layers.", "enc.").replace("decoder.layers.", "dec.").replace("self_attention", "self").replace("cross_attention", "cross").replace("feed_forward", "ffn");
+}
+
+/** Seen from a module of its own: the name alone. @param {string} address @param {string} path */
+function withinPath(address, path) {
+  return path && address.startsWith(`${path}.`) ? address.slice(path.length + 1) : shortAddress(address);
 }
 
 /** The words of a cell's rows and columns. @param {Trace} trace @param {Cell} cell */

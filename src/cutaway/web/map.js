@@ -123,7 +123,7 @@ export class MapElement extends HTMLElement {
       const sheet = new Sheet(trace, id, { until: options.until, lead: { head: options.head } });
       const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
       fill(place, heat);
-      heat.show({ sheet, small: true, width: 30, height: 14, words: false });
+      heat.show({ sheet, small: true, width: 22, height: 14, words: false });
     };
     await inSlices(small, draw, () => waiting === this.waiting);
   }

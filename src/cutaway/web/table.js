@@ -44,9 +44,9 @@ export class TableElement extends HTMLElement {
   build() {
     const sheet = /** @type {Sheet} */ (this.sheet);
     const label = sheet.worded("row") ? 96 : 56;
-    const room = Math.max(320, this.clientWidth || 640) - label - 24;
+    const room = Math.max(220, this.clientWidth || 640) - label - 24;
     this.seenRows = Math.min(sheet.rows, MOST_ROWS, Math.max(5, Math.floor((innerHeight * 0.42 - 110) / ROW)));
-    this.seenCols = Math.min(sheet.cols, MOST_COLS, Math.max(3, Math.floor(room / COL)));
+    this.seenCols = Math.min(sheet.cols, MOST_COLS, Math.max(2, Math.floor(room / COL)));
     const head = h("tr", {}, h("th", { class: "corner", scope: "col" }));
     this.heads = Array.from({ length: this.seenCols }, () => head.appendChild(data("th", { scope: "col" })));
     const body = h("tbody");

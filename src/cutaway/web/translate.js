@@ -72,13 +72,13 @@ export class TranslateElement extends HTMLElement {
     const pick = (/** @type {number} */ id) => go({ prefix: [...translation.ids.slice(0, step), id].join(","), step: String(step) });
     return h("section", { class: "choice" },
       h("header", {}, h("h2", {}, t("choice.title")), data("p", { class: "so-far" }, h("span", {}, "<start>"), " ", before, h("mark", {}, "?")),
-        this.slider(temperature), h("small", {}, t("choice.entropy", { bits: entropy.toFixed(2) }))),
+        this.slider(temperature), options.served ? h("button", { type: "button", class: "more", id: "draw", onclick: () => go({ sample: String(Number(where().sample || 0) + 1), prefix: "" }) }, t("choice.draw")) : null, h("small", {}, t("choice.entropy", { bits: entropy.toFixed(2) }))),
       h("ol", { class: "choices" }, top.map((chance) => h("li", { class: chance.id === target ? "chosen" : "" },
         data("span", { class: "piece" }, shown(chance.piece)),
         h("span", { class: "bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * chance.p}%` } })),
         data("button", { type: "button", class: "link p", title: t("choice.why"), "aria-label": `${shown(chance.piece)} ${percent(chance.p, locale())} ${t("choice.why")}`, onclick: () => go({ at: address(chance.id) }) }, percent(chance.p, locale())),
         chance.id === target ? h("small", {}, t("choice.taken")) : options.served ? h("button", { type: "button", class: "pick", "data-id": chance.id, onclick: () => pick(chance.id) }, t("choice.pick")) : null))),
-      translation.prefix.length ? h("button", { type: "button", class: "more", onclick: () => go({ prefix: "", step: "0" }) }, t("choice.restore")) : null);
+      translation.prefix.length || where().sample ? h("button", { type: "button", class: "more", id: "own-choice", onclick: () => go({ prefix: "", step: "0", sample: "" }) }, t("choice.restore")) : null);
   }
 
   /** @param {number} temperature */
