@@ -1,6 +1,7 @@
 """Lessons told once a session, for all tests that look at them."""
 
 from functools import cache
+from pathlib import Path
 
 from cutaway.decode import Translator
 from cutaway.lessons import Lesson, Room, find, lessons
@@ -22,6 +23,12 @@ def told(name: str) -> tuple[Step, ...]:
 def told_with(name: str, translator: Translator) -> tuple[Step, ...]:
     """The steps of a lesson with a model at hand."""
     return tuple(find(name).tell(Room(translator=translator)))
+
+
+@cache
+def told_of(name: str, folder: Path) -> tuple[Step, ...]:
+    """The steps of a lesson on a model folder."""
+    return tuple(find(name).tell(Room(folder)))
 
 
 def matrices(name: str) -> dict[str, list[Matrix]]:

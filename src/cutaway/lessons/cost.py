@@ -290,6 +290,7 @@ def _time(window: int) -> Step:
             Said(_pays(full, local).en, _pays(full, local).zh),
         ),
         codes=("C16",),
+        measured=True,
     )
 
 
@@ -438,6 +439,7 @@ def _recurrent() -> Step:
                  "因为第 t 步需要第 t − 1 步的状态。"),
         ),
         codes=("C2",),
+        measured=True,
     )  # fmt: skip
 
 
