@@ -7,6 +7,7 @@ what was not computed in the chosen part is a number. −∞, which a sheet cann
 
 import fnmatch
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,26 +27,35 @@ if TYPE_CHECKING:
 CELLS = 100_000  # of one workbook
 LONGEST = 8000  # characters of a formula
 INFINITY = "1E+300"
+Indices = tuple[int, ...]
 
 
 def to_xlsx(trace: "Trace", path: Path, pattern: str, *, depth: int = 1) -> None:
-    """Write the values that match, as formulas, and what they are made of.
+    """Write the values that match, as formulas, and the cells they are made of.
 
-    `pattern` is an address, a pattern, or a module's path. `depth` is how many named values back
-    formulas go; beyond, numbers stand.
+    `pattern` is an address (a part of it, too: `….weights[0,1]` is one head), a pattern, or a
+    module's path. `depth` is how many named values back formulas go; beyond, numbers stand.
     """
     try:
         import openpyxl
     except ImportError:
         raise ExportError("spreadsheets need openpyxl; pip install 'cutaway[xlsx]'") from None
-    book = _Book(trace, _chosen(trace, pattern), depth)
+    book = _Book(trace)
+    for value, cells in _chosen(trace, pattern):
+        for indices in cells:
+            book.need(value, indices)
+    book.fill(depth)
     book.write(openpyxl.Workbook(), path)
 
 
-def _chosen(trace: "Trace", pattern: str) -> list[Value]:
-    name = parse(pattern)[0]
-    if name in trace and "*" not in name:
-        return [trace.value(name)]
+def _chosen(trace: "Trace", pattern: str) -> Iterator[tuple[Value, list[Indices]]]:
+    """The values to write, each with its cells."""
+    name, indices = parse(pattern)
+    if "*" not in name and name in trace:
+        value = trace.value(name)
+        where = np.arange(value.cells).reshape(value.shape)[indices]
+        yield value, [unravelled(int(flat), value.shape) for flat in where.flatten()]
+        return
     found = [
         value
         for value in trace.values
@@ -56,64 +66,63 @@ def _chosen(trace: "Trace", pattern: str) -> list[Value]:
     ]
     if not found:
         raise TraceError(f"no value matches {pattern!r}; see trace.tree()")
-    return found
+    for value in found:
+        yield value, list(np.ndindex(*value.shape))
+
+
+def unravelled(flat: int, shape: tuple[int, ...]) -> Indices:
+    """The indices of a cell by its number in reading order."""
+    return tuple(int(part) for part in np.unravel_index(flat, shape)) if shape else ()
 
 
 class _Book:
-    """Which values are sheets, and where each cell stands."""
+    """Which cells are written, as formulas or numbers, and where each stands."""
 
-    def __init__(self, trace: "Trace", chosen: list[Value], depth: int) -> None:
+    def __init__(self, trace: "Trace") -> None:
         self.trace = trace
-        self.live: dict[int, Value] = {}  # written as formulas
+        self.cells: dict[int, dict[Indices, str | None]] = {}
+        self.pending: list[tuple[Value, Indices]] = []
         self.sheets: dict[int, str] = {}
-        frontier = chosen
-        for _ in range(max(depth, 1)):
-            following: list[Value] = []
-            for value in frontier:
-                if value.id not in self.live:
-                    self.live[value.id] = value
-                    following += self._operands(value)
-            frontier = following
-        needed = {value.id: value for value in [*self.live.values(), *frontier]}
-        for value in list(self.live.values()):
-            needed.update((each.id, each) for each in self._operands(value))
-        total = sum(value.cells for value in needed.values())
-        if total > CELLS:
-            raise TraceError(
-                f"{len(needed)} values with {total:,} cells; a workbook takes {CELLS:,}: "
-                f"name fewer values, or record a smaller model"
-            )
-        self.values = [needed[key] for key in sorted(needed)]
-        for value in self.values:
+        self.count = 0
+
+    def need(self, value: Value, indices: Indices) -> None:
+        """A cell that must stand in the book."""
+        held = self.cells.setdefault(value.id, {})
+        if indices in held:
+            return
+        if value.id not in self.sheets:
             self.sheets[value.id] = self._sheet(value)
+        held[indices] = None
+        self.pending.append((value, indices))
+        self.count += 1
+        if self.count > CELLS:
+            raise TraceError(
+                f"more than {CELLS:,} cells for one workbook; name a part, as in name[0,1]"
+            )
+
+    def fill(self, depth: int) -> None:
+        """Give the cells their formulas, level by level; the last level keeps its numbers."""
+        from openpyxl.utils import get_column_letter
+
+        for _ in range(max(depth, 1)):
+            level, self.pending = self.pending, []
+            makers: dict[int, _Formula] = {}
+            for value, indices in level:
+                maker = makers.get(value.id)
+                if maker is None:
+                    maker = makers[value.id] = _Formula(self, value, get_column_letter)
+                self.cells[value.id][indices] = maker.cell(indices)
 
     def _sheet(self, value: Value) -> str:
-        own = ".".join(value.address.split(".")[-2:]) if value.source else value.address
-        base = re.sub(r"[^A-Za-z0-9_.]", "_", own.rpartition(".")[2] if not value.source else own)
+        parts = value.address.split(".")
+        own = ".".join(parts[-2:]) if value.source else parts[-1]
+        base = re.sub(r"[^A-Za-z0-9_.]", "_", own)
         name, number = base[:28], 1
-        while name.lower() in {taken.lower() for taken in self.sheets.values()}:
+        taken = {sheet.lower() for sheet in self.sheets.values()} | {"contents"}
+        while name.lower() in taken:
             number += 1
             name = f"{base[:25]}_{number}"
         return name
-
-    def _operands(self, value: Value) -> list[Value]:
-        """The named values a value is made of, views without a name looked through."""
-        found: list[Value] = []
-        pending = list(self.trace.rule(value)[1])
-        while pending:
-            each = self.trace.values[pending.pop()]
-            if self._inline(each):
-                pending += self.trace.rule(each)[1]
-            elif each not in found:
-                found.append(each)
-        return found
-
-    def _inline(self, value: Value) -> bool:
-        """Whether a value gets no sheet of its own: views, and steps inside a statement."""
-        rule, _ = self.trace.rule(value)
-        if rule.kind == "view":
-            return value.name is None
-        return False
 
     # -- places -----------------------------------------------------------------------------
 
@@ -129,19 +138,21 @@ class _Book:
             block = block * size + index
         return 3 + block * (shape[-2] + 2) + indices[-2], indices[-1] + 2
 
-    def resolve(self, value: Value, indices: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
+    def resolve(self, value: Value, indices: Indices) -> tuple[Value, Indices]:
+        """The cell with a name that a cell is, views without one looked through."""
         cell = named_cell(self.trace, Cell(value, indices))
+        self.need(cell.value, cell.indices)
         return cell.value, cell.indices
 
     # -- writing ----------------------------------------------------------------------------
 
     def write(self, workbook: Any, path: Path) -> None:
-        from openpyxl.utils import get_column_letter
-
+        """Contents first, then a sheet a value."""
         contents = workbook.active
         contents.title = "contents"
         contents.append(["sheet", "address", "shape", "statement"])
-        for value in self.values:
+        for number in sorted(self.cells):
+            value = self.trace.values[number]
             contents.append(
                 [
                     self.sheets[value.id],
@@ -153,11 +164,9 @@ class _Book:
             sheet = workbook.create_sheet(self.sheets[value.id])
             sheet.cell(1, 1, value.address)
             self._labels(sheet, value)
-            formula = _Formula(self, value, get_column_letter) if value.id in self.live else None
             numbers = value.array()
-            for indices in np.ndindex(*value.shape):
+            for indices, text in self.cells[value.id].items():
                 row, column = self.place(value, indices)
-                text = formula.cell(indices) if formula is not None else None
                 sheet.cell(row, column, text if text is not None else _number(numbers[indices]))
         try:
             workbook.save(path)
