@@ -23,6 +23,7 @@ from cutaway.train.checkpoint import load_checkpoint, saved
 from cutaway.train.events import Event, Note, Saved
 from cutaway.train.files import damage, sha256, write_manifest
 from cutaway.train.folder import ModelFolder, read_model_folder, write_model_folder
+from cutaway.train.interrupts import Interrupted, Interrupts
 from cutaway.train.run import run_folder
 from tests.train.helpers import corpus, results, run_here, start, tables
 
@@ -155,6 +156,13 @@ def test_a_second_signal_exits_at_once_and_the_last_checkpoint_serves(
     assert all_results(out) == undisturbed
 
 
+def test_under_torchrun_the_echo_of_a_signal_is_no_second_one() -> None:
+    with Interrupts(echo=3600.0) as interrupts:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        assert interrupts.asked == signal.SIGTERM
+
+
 def test_a_signal_during_validation_breaks_it_off_and_it_is_made_up_for(
     tmp_path: Path, undisturbed: dict[str, str]
 ) -> None:
@@ -165,8 +173,6 @@ def test_a_signal_during_validation_breaks_it_off_and_it_is_made_up_for(
         scores = decode(*given)
         os.kill(os.getpid(), signal.SIGTERM)
         return scores
-
-    from cutaway.train.interrupts import Interrupted
 
     with pytest.raises(Interrupted):
         run_here(values, out, validate=interrupted)
