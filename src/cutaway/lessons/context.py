@@ -272,9 +272,13 @@ def _towers(translator: Translator, towers: Sequence[Reading]) -> Step:
     shares = [update.shares.sum(0) for update in updates]
     eiffel = float(shares[1][towers[1].words.index("Eiffel")])
     both = sum(float(shares[2][towers[2].words.index(word)]) for word in ("miniature", "Eiffel"))
-    fair = [1 / len(reading.words) for reading in towers]
-    stations = [reading.stations("tower")[-1] for reading in towers]
-    degrees = [angle(stations[0], other) for other in stations]
+    stations = [reading.stations("tower") for reading in towers]
+    degrees = [angle(stations[0][-1], other[-1]) for other in stations]
+    apart = all(  # beyond what the other position alone does
+        angle(stations[a][-1], stations[b][-1]) > angle(stations[a][1], stations[b][1]) + 5
+        for a, b in combinations(range(len(stations)), 2)
+    )
+    sums = max(update.error for update in updates) < 1e-4
     right = all(
         _expected(translator, text) in (None, reading.run.text)
         for text, reading in zip(TOWERS, towers, strict=True)
@@ -308,17 +312,18 @@ def _towers(translator: Translator, towers: Sequence[Reading]) -> Step:
         claims=(
             Claim(
                 Said(
-                    "“Eiffel” brings more of ΔE than an even share would",
-                    "“Eiffel”带来的 ΔE 多于平均一份",
+                    "No two of the finished towers are the same: they part by more than their "
+                    "positions",
+                    "三座塔最终的向量互不相同：相差大于位置造成的夹角",
                 ),
-                eiffel > fair[1],
+                apart,
             ),
             Claim(
                 Said(
-                    "“miniature” and “Eiffel” together bring more than two even shares",
-                    "“miniature”和“Eiffel”合起来多于平均两份",
+                    "The words' parts and the bias add up to ΔE in all three sentences",
+                    "三句话里，各词的部分加上偏置都等于 ΔE",
                 ),
-                both > 2 * fair[2],
+                sums,
             ),
             Claim(Said("Each tower gets its own translation", "每座塔都译得各如其分"), right),
         ),
@@ -408,6 +413,18 @@ def _swaps(translator: Translator) -> Step:
     listed = "\n".join(lines)
     colour, noun, place = turned
     adjective = max(noun["fluffy"], noun["blue"])
+    if adjective > colour["creature"]:
+        flow = Said(
+            "So here the stronger flow runs the other way: a language whose adjectives agree "
+            "with their noun must know, at blue, what is blue.",
+            "可见这里更强的流动是反方向的：如果目标语言的形容词要与名词配合，"
+            "那么在 blue 处就必须知道蓝的是什么。",
+        )
+    else:
+        flow = Said(
+            "So here the colour reaches its noun, as drawn.",
+            "可见这里颜色确实传给了名词，如图所画。",
+        )
     return Step(
         title=Said("Adjectives and their noun", "形容词与它的名词"),
         text=Said(
@@ -416,14 +433,12 @@ def _swaps(translator: Translator) -> Step:
             f"{listed}\n"
             f"Another colour turns creature by {colour['creature']:.0f}°, forest by "
             f"{colour['forest']:.0f}°. Another noun turns one of its adjectives by "
-            f"{adjective:.0f}°. So here the stronger flow runs the other way: a language whose "
-            "adjectives agree with their noun must know, at blue, what is blue. The model learns "
-            "what its task needs, not what a drawing shows.",
+            f"{adjective:.0f}°. {flow.en} The model learns what its task needs, not what a "
+            "drawing shows.",
             "通常的图景是：fluffy 和 blue 改变 creature。来量一量：换掉一个词，"
             f"看其他每个词最终的向量转动多少。\n{listed}\n"
             f"换个颜色，creature 转 {colour['creature']:.0f}°，forest 转 {colour['forest']:.0f}°；"
-            f"换个名词，它的形容词最多转 {adjective:.0f}°。可见这里更强的流动是反方向的："
-            "如果目标语言的形容词要与名词配合，那么在 blue 处就必须知道蓝的是什么。"
+            f"换个名词，它的形容词最多转 {adjective:.0f}°。{flow.zh}"
             "模型学的是任务所需，而不是示意图所画。",
         ),
         matrices=(
@@ -442,13 +457,6 @@ def _swaps(translator: Translator) -> Step:
                     "换掉名词，它自己的形容词转得比 verdant 多",
                 ),
                 adjective > noun["verdant"],
-            ),
-            Claim(
-                Said(
-                    "The noun moves its adjective more than the colour moves the noun",
-                    "名词对形容词的影响，大于颜色对名词的影响",
-                ),
-                adjective > colour["creature"],
             ),
             Claim(
                 Said(

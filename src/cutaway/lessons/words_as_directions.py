@@ -178,11 +178,13 @@ def _plural(translator: Translator, words: Words, pairs: list[tuple[str, str]]) 
             "told the model what a plural is; it only had to translate. "
             f"{above} of {len(pairs) - 1} nouns lie further along cats − cat in the plural than "
             f"in the singular. The mean of the singulars is {means[0]:.3f}, of the plurals "
-            f"{means[1]:.3f}.",
+            f"{means[1]:.3f}. A target language that does not mark the plural, like Chinese, asks "
+            "for less of this direction than French does.",
             "取两个嵌入之差，再看其他名词在这个方向上有多长。没有人告诉模型什么是复数，"
             f"它只是学着翻译。{len(pairs) - 1} 个名词中有 {above} 个，"
             "复数形式在 cats − cat 方向上比单数更远。"
-            f"单数平均 {means[0]:.3f}，复数平均 {means[1]:.3f}。",
+            f"单数平均 {means[0]:.3f}，复数平均 {means[1]:.3f}。"
+            "目标语言若不标复数（如中文），就不像法文那样需要这个方向。",
         ),
         matrices=(
             Matrix(
