@@ -276,8 +276,8 @@ def test_under_torchrun_a_killed_rank_recovers_and_a_signal_to_all_saves(tmp_pat
         assert agent.wait(LONGEST) == 0, output.read_text()
     finally:
         for child in Path(f"/proc/{agent.pid}/task/{agent.pid}").glob("children"):
-            for number in child.read_text().split():
-                os.kill(int(number), signal.SIGKILL)
+            for left in child.read_text().split():
+                os.kill(int(left), signal.SIGKILL)
         agent.kill()
     assert results(out) == results(tmp_path / "one")
     assert output.read_text().count("is ready") == 1

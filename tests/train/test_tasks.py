@@ -94,6 +94,16 @@ def test_a_token_store_trains_as_its_files_do(tmp_path: Path) -> None:
     assert results(tmp_path / "stored") == results(tmp_path / "files")
 
 
+def test_a_store_of_longer_sentences_makes_room_for_them(tmp_path: Path) -> None:
+    values = {**tables(tmp_path, updates=1, tokens=700), "tokenizer": {}}
+    tokenizer = Tokenizer.train([s for s, _ in corpus()], kind="word", vocabulary=400)
+    long = (" ".join(["river"] * 300), " ".join(["king"] * 280))
+    build_store(tmp_path / "store", [long, *corpus()[:50]], tokenizer)
+    values["data"] = {"store": str(tmp_path / "store"), "val_data": values["data"]["val_data"]}
+    run_here(values, tmp_path / "model")
+    assert read_model_folder(tmp_path / "model").model.config.max_length >= 301
+
+
 def test_a_task_for_another_family_is_refused(tmp_path: Path) -> None:
     run_here(tables(tmp_path, updates=1), tmp_path / "translator")
     values = text_values(tmp_path, "generate", start_from=str(tmp_path / "translator"))

@@ -61,6 +61,9 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
     if config.data.store:
         tokenizer, target_tokenizer = _of_store(config, start)
         train = open_store(config.data.store)
+        most = max(config.data.max_length, train.max_length or int(train.lengths.max()))
+        train = replace(train, max_length=train.max_length or most)
+        config = replace(config, data=replace(config.data, max_length=most))  # room for all of it
         notes.append(f"{len(train):,} pairs in the store {config.data.store}")
         labels: tuple[str, ...] = ()
     else:
