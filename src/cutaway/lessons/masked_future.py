@@ -43,7 +43,7 @@ def four_words(last: tuple[float, ...] = figures.FOUR_X[3]) -> Trace:
     ids = torch.tensor([[1, 2, 3, 4]])
     with torch.no_grad(), glass.record(model) as trace:
         model(ids)
-    trace.label(ids=WORDS)
+    trace.label(source=WORDS)
     return trace
 
 

@@ -144,6 +144,11 @@ def scores(first: float) -> Trace:
     return trace
 
 
+def signed(value: float) -> str:
+    """Two digits and a true sign."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
 def tell(room: Room) -> Iterator[Step]:
     """By hand, by dot product, by learning; then what the learned axes mean."""
     yield _by_hand(room)
@@ -165,14 +170,14 @@ def _by_hand(room: Room) -> Step:
             "them, or no romance and somebody who cannot stand them) the term is positive; its "
             "size "
             "says how much it matters. For Ana and Letters in June: "
-            + " + ".join(f"({term:.2f})" for term in terms)
+            + " + ".join(f"({signed(term)})" for term in terms)
             + f" = {sum(terms):.2f}.",
             "给每部电影三个数：有多浪漫、多少动作、多好笑；负数表示相反。给每个人三个数："
             "各有多喜欢。"
             "逐个特征相乘再相加。符号相同（浪漫的片子和喜欢浪漫的人，"
             "或不浪漫的片子和讨厌浪漫的人），"
             "这一项就是正的；数的大小说明它有多重要。Ana 和 Letters in June："
-            + " + ".join(f"({term:.2f})" for term in terms)
+            + " + ".join(f"({signed(term)})" for term in terms)
             + f" = {sum(terms):.2f}。",
         ),
         matrices=(
@@ -279,11 +284,11 @@ def _from_likes() -> Iterator[Step]:
     said = [Said(name, name.replace("axis", "轴")) for name in axis]
     strongest = [int(link[row].abs().argmax()) for row in range(WIDTH)]
     told = "; ".join(
-        f"{axis[row]}: {FEATURES[strongest[row]].en} ({float(link[row, strongest[row]]):+.2f})"
+        f"{axis[row]}: {FEATURES[strongest[row]].en} ({signed(float(link[row, strongest[row]]))})"
         for row in range(WIDTH)
     )
     told_zh = "；".join(
-        f"轴 {row + 1}：{FEATURES[strongest[row]].zh}（{float(link[row, strongest[row]]):+.2f}）"
+        f"轴 {row + 1}：{FEATURES[strongest[row]].zh}（{signed(float(link[row, strongest[row]]))}）"
         for row in range(WIDTH)
     )
     x, y = (learned().films[:, column].tolist() for column in (0, 1))

@@ -43,7 +43,7 @@ def toy() -> Trace:
     ids = torch.tensor([[1, 2, 3]])
     with torch.no_grad(), glass.record(model) as trace:
         model(ids)
-    trace.label(ids=ROWS)
+    trace.label(source=ROWS)
     return trace
 
 

@@ -64,6 +64,7 @@ export class LessonsElement extends HTMLElement {
     this.trace = trace;
     const place = focus ? structure.placeOf(trace.path(focus.id), trace.values[focus.id].address) : "";
     await this.look.show(structure, { place, until: {}, phases: ["forward", "loss"], changed: new Set(), focus });
+    if (!where().at) this.app.stage.scrollTop = 0; // the lesson's own tables come first
     this.inspect(focus);
   }
 
@@ -150,6 +151,6 @@ function cloud(picture, title, dark) {
   const ys = picture.series.flatMap((one) => one.y);
   const scale = (/** @type {number} */ v, /** @type {number[]} */ all, /** @type {number} */ size) => 40 + ((v - Math.min(...all)) / (Math.max(...all) - Math.min(...all) || 1)) * (size - 110);
   return svg("svg", { class: "cloud", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, translate: "no" },
-    picture.series.map((one, n) => range(one.x.length).map((k) => svg("g", { transform: `translate(${scale(one.x[k], xs, width)} ${height - scale(one.y[k], ys, height)})` }, svg("circle", { r: 3.5, style: { fill: headColour(n, dark) } }), svg("text", { x: 6, y: 4 }, said(one.labels[k] ?? ""))))),
+    picture.series.map((one, n) => range(one.x.length).map((k) => svg("g", { transform: `translate(${scale(one.x[k], xs, width)} ${height - scale(one.y[k], ys, height)})` }, svg("circle", { r: 3.5, style: { fill: headColour(n, dark) } }), svg("text", scale(one.x[k], xs, width) > width * 0.7 ? { x: -6, y: 4, "text-anchor": "end" } : { x: 6, y: 4 }, said(one.labels[k] ?? ""))))),
     svg("text", { class: "axis", x: width - 8, y: height - 6, "text-anchor": "end" }, said(picture.x)), svg("text", { class: "axis", x: 4, y: 14 }, said(picture.y)));
 }
