@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -73,9 +74,16 @@ def rank_run(
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port below those that the system gives away by itself, so that it stays free."""
+    chance = random.Random(os.urandom(8))
+    while True:
+        port = chance.randrange(15_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 def together(
@@ -245,7 +253,7 @@ def test_under_torchrun_a_killed_rank_recovers_and_a_signal_to_all_saves(tmp_pat
     def torchrun() -> "subprocess.Popen[bytes]":
         command = [
             sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
-            "--max-restarts", "2", "--master-addr", "127.0.0.1", "--master-port", str(free_port()),
+            "--max-restarts", "2", "--standalone", "--local-addr", "127.0.0.1",
             "-m", "cutaway", "train", "--config", str(config), "--out", str(out),
         ]  # fmt: skip
         with output.open("wb") as file:
