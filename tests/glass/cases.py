@@ -195,6 +195,7 @@ def scatters(s: Source) -> Tensor:
     put = put + x.index_put((s.whole(4, below=a),), s.tensor(4, b), accumulate=True)
     put = put + x.index_put((torch.tensor([1, 0]), torch.tensor([0, 1])), s.tensor(2))
     put = put + x.index_put((s.truth(a, b),), torch.tensor(3.0, dtype=torch.float64))
+    put = put + x.index_fill(1, torch.tensor([0, -1]), 4.5)
     return put + torch.slice_scatter(x, s.tensor(a, 1), 1, 1, 2)
 
 
@@ -266,6 +267,7 @@ def draws(s: Source) -> Tensor:
 
 def in_place(s: Source) -> Tensor:
     x = s.tensor(5, 6).clone(memory_format=torch.contiguous_format)
+    z = (x * 2).detach_()
     y = x[:, 1:]
     y += 1
     x[0] = 3.0
@@ -273,7 +275,7 @@ def in_place(s: Source) -> Tensor:
     x.view(-1)[3:8] = 7.0
     x.t()[2].add_(0.5)
     x[1:3, 2:4] = x[3:5, 0:2].detach()
-    z = x * 1.5
+    z = x * 1.5 + z
     z.mul_(0.5).sub_(1).clamp_(-2, 2)
     z[s.truth(5)] = -1.0
     return y.sum() + z

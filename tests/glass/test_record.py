@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cutaway import glass
+from cutaway.decode import DecodeOptions, Special, Task, search
 from cutaway.model import explicit
 from tests.glass.samples import SOURCE, TARGET, forward, inputs, model, training_step
 
@@ -135,6 +136,22 @@ def test_passes_without_gradients(mode: type) -> None:
         made(SOURCE, TARGET)
     assert trace.prove().complete
     assert "decoder.layers.0.cross_attention.weights" in trace
+
+
+def test_a_whole_beam_search_is_proven() -> None:
+    made = model(torch.float64)
+    options, special = DecodeOptions(beam=2, max_length=5), Special(1, 2, (0, 1))
+    tasks = [Task((5, 9, 2)), Task((4, 8, 6, 2))]
+    plain = search(made, tasks, options, special)
+    with glass.record(made) as trace:
+        seen = search(made, tasks, options, special)
+    assert [[h.ids for h in result.hypotheses] for result in plain] == [
+        [h.ids for h in result.hypotheses] for result in seen
+    ]
+    proof = trace.prove()
+    assert not proof.opaque
+    assert not proof.failures
+    assert proof.complete
 
 
 def test_a_selection_keeps_matching_values_with_their_operands() -> None:

@@ -9,9 +9,10 @@ from cutaway import glass
 from cutaway.glass.rules import TABLE
 from tests.glass.cases import CASES, LAYOUTS, Source
 
-# Optimizer kernels are met in test_training.py; the rest are other spellings of tested rules.
+# Optimizer kernels are met in test_training.py, detach_ in a beam search (test_record.py); the
+# rest are other spellings of tested rules.
 ELSEWHERE = """
-_fused_adam _fused_adamw _fused_sgd linear softmax log_softmax _convolution to type_as
+detach _fused_adam _fused_adamw _fused_sgd linear softmax log_softmax _convolution to type_as
 contiguous detach_copy lift_fresh_copy divide true_divide multiply subtract empty_strided
 new_empty empty_permuted _index_put_impl norm vdot __and__ __or__ _native_batch_norm_legit
 _native_batch_norm_legit_no_training normal random rand_like randint_like normal_functional

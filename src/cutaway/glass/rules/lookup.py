@@ -219,6 +219,19 @@ def index_add(call: Call) -> Rule:
     return Rule("scatter", "scatter", add(cell(source, call.out.index), total))
 
 
+def index_fill(call: Call) -> Rule:
+    """x with whole rows, chosen by a list, set to one number."""
+    source, indices = call["self"], call["index"]
+    axis = call["dim"] % max(source.rank, 1)
+    ranges = [("t", size) for size in indices.shape]
+    place = _wrapped(
+        indices, at(indices.position, *(name for name, _ in ranges)), source.shape[axis]
+    )
+    hit = reduce("max", ranges, ("eq", place, f"i{axis}")) if indices.cells else 0
+    fill = value(call["value"], ())
+    return Rule("scatter", "scatter", ("where", hit, fill, cell(source, call.out.index)))
+
+
 def select_backward(call: Call) -> Rule:
     """The gradient in one slice, 0 elsewhere."""
     g = call["grad_output"]
@@ -420,6 +433,7 @@ TABLE: dict[str, RuleMaker] = {
     "scatter": scatter,
     "scatter_add": scatter_add,
     "index_add": index_add,
+    "index_fill": index_fill,
     "select_backward": select_backward,
     "slice_backward": slice_backward,
     "slice_scatter": slice_scatter,

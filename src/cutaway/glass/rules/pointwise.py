@@ -373,6 +373,7 @@ TABLE: dict[str, RuleMaker] = {
     "addcdiv": addcdiv,
     "copy": copy,
     "clone": copy,
+    "detach": copy,  # in place, it changes no number
     "contiguous": copy,
     "lift_fresh_copy": copy,
     "detach_copy": copy,
