@@ -50,10 +50,10 @@ def written(step: Step) -> Iterator[Name]:
 
 @pytest.mark.parametrize("name", names())
 def test_a_lesson_is_told_in_time(name: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()  # of this process: what else the machine does is not counted
     steps = told(name)
     assert steps
-    assert time.monotonic() - begin < LIMIT
+    assert time.process_time() - begin < LIMIT
 
 
 @pytest.mark.parametrize("name", names())
