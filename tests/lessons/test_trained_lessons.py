@@ -198,6 +198,15 @@ def test_each_sense_gets_its_translation(demo_folder: Path) -> None:
         assert Reading(room(demo_folder).translator, text).run.text == expected[text]
 
 
+def test_another_noun_turns_its_own_adjectives_most(demo_folder: Path) -> None:
+    turned = matrix(told("context", demo_folder), "turned by, degrees")
+    columns = list(turned.columns)
+    noun = dict(
+        zip(columns, turned.table()[list(turned.rows).index("creature → duck")], strict=True)
+    )
+    assert max(noun["fluffy"], noun["blue"]) > max(noun["verdant"], noun["forest"])
+
+
 def test_a_sentence_of_the_learners_own(demo_folder: Path) -> None:
     chosen = Room(demo_folder, {"sentence": "The old king sleeps in the old castle."})
     steps = list(find("context").tell(chosen))
