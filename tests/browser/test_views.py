@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -242,7 +243,7 @@ def test_a_training_step_shows_loss_gradients_and_update(
 
 def test_the_run_is_seen_learning(watched: Watched, served: tuple[str, Session], toy: Path) -> None:
     url, _ = served
-    lines = [{"update": n, "loss": 7.0 / n, "epoch": 0} for n in range(1, 20)]
+    lines: list[dict[str, Any]] = [{"update": n, "loss": 7.0 / n, "epoch": 0} for n in range(1, 20)]
     sample = [["The cat is on the mat.", "Le chat est sur le tapis.", "le le"]]
     lines.append({"update": 20, "valid_loss": 0.5, "valid_bleu": 11.0, "samples": sample})
     (toy / "log.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")

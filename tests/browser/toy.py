@@ -37,7 +37,7 @@ def batch(tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> tuple[torch.Ten
     return source, target
 
 
-def build(path: Path, *, updates: int = 160, layers: int = 2, width: int = 24) -> Path:
+def build(path: Path, *, updates: int = 64, layers: int = 2, width: int = 24) -> Path:
     """Train the toy and write its folder, with a few snapshots of the way."""
     torch.manual_seed(7)
     texts = [text for pair in PAIRS for text in pair]

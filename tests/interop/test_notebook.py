@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,12 @@ def test_a_trace_is_shown_by_a_notebook(tmp_path: Path) -> None:
 
     from tests.browser.conftest import FLAGS
 
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+    }
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = {
         "nbformat": 4,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from cutaway.decode import Translator
 from cutaway.glass.html import to_html
 from cutaway.serve import create_app
 from cutaway.serve.app import BODY
@@ -209,11 +210,13 @@ def test_missing_things_get_one_line(client: Client) -> None:
         "/glass/unknown",
         f"/glass/{key}/buffer/99999",
         f"/glass/{key}/explain?address=no.such.thing[0]",
-        "/api/lessons/none",
     ):
         response = client.get(path)
         assert response.status_code == 404, path
         assert error(response)
+    unknown = client.post("/api/lessons/none", json={})
+    assert unknown.status_code == 422
+    assert "by-hand" in error(unknown)  # the ones there are
     assert client.get(f"/glass/{key}/buffers?ids=a,b").status_code == 400
     assert client.get(f"/glass/{key}/window?address=probabilities&spans=x").status_code == 400
 
@@ -249,3 +252,21 @@ def test_recorded_runs_alone_can_be_shown(client: Client) -> None:
         assert alone.get("/api/info").json()["translates"] is False
         assert alone.get("/glass/mine").status_code == 200
         assert "serve a model folder" in error(alone.post("/api/translate", json={"text": "a"}))
+
+
+def test_an_empty_page_has_something_to_try(folder: Path) -> None:
+    with serving(create_app(Translator.load(folder), folder=folder)) as client:
+        found = client.get("/api/info").json()["examples"]
+    assert len(found) == 3
+    assert "The cat is on the mat." in found
+
+
+def test_a_lesson_is_told_with_its_runs(client: Client) -> None:
+    names = [lesson["id"] for lesson in client.get("/api/info").json()["lessons"]]
+    assert "masked-attention" in names
+    lesson = client.post("/api/lessons/masked-attention", json={}).json()
+    assert set(lesson["title"]) == {"en", "zh"}
+    keys = {step["trace"] for step in lesson["steps"] if step["trace"]}
+    assert keys
+    for key in keys:
+        assert client.get(f"/glass/{key}").status_code == 200

@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from cutaway.corpus.embedded import SOURCES_SENTENCES
 from cutaway.decode import Translator
 from cutaway.errors import CutawayError, TraceError
 from cutaway.glass import Trace
@@ -149,7 +150,7 @@ def create_app(
             "translates": session.translates,
             "trains": session.translates,
             "learns": learning.exists(),
-            "examples": list(examples),
+            "examples": list(examples) or worth_trying(translator, learning),
             "snapshots": session.snapshots,
             "traces": [{"key": k, "title": k, "kind": "trace"} for k in traces or {}],
             "lessons": teaching.list(),
@@ -183,6 +184,16 @@ def create_app(
 
     app.state.session = session
     return app
+
+
+def worth_trying(translator: Translator | None, learning: Progress) -> list[str]:
+    """Three sentences for an empty page: from the model's own validation, or from our corpus."""
+    if translator is None:
+        return []
+    sources = [str(sample["source"]) for sample in learning.read()["samples"]]
+    pair = "-".join(translator.folder.languages or ())
+    sources = [text for text, _ in SOURCES_SENTENCES.get(pair, ())] + sources
+    return list(dict.fromkeys(sources))[:3]
 
 
 def refused(request: Request, allowed: set[str]) -> tuple[int, str] | None:

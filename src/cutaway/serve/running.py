@@ -32,7 +32,7 @@ def serve_folder(
     path = Path(folder)
     listening = bound(host, port)  # before the model: a busy port is told at once
     with contextlib.closing(listening):
-        app = create_app(Translator.load(path), folder=path, hosts=[host])
+        app = create_app(Translator.load(path), folder=path, hosts=[host], warm=True)
         run(app, listening, open_browser=open_browser, told=told)
 
 

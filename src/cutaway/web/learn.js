@@ -10,6 +10,12 @@ import { go, where } from "./state.js";
 const EVERY = 2000; // milliseconds between looks at a running training
 
 export class LearnElement extends HTMLElement {
+  constructor() {
+    super();
+    /** @type {Map<string, HTMLElement>} */
+    this.frames = new Map();
+  }
+
   /** @param {any} app */
   async show(app) {
     this.app = app;
@@ -48,26 +54,32 @@ export class LearnElement extends HTMLElement {
       fill(this.heads, h("p", { class: "hint" }, t("learn.snapshots")));
       return;
     }
-    const chosen = snapshots.length > 8 ? range(8).map((n) => snapshots[Math.round((n * (snapshots.length - 1)) / 7)]) : snapshots;
-    const key = chosen.map((/** @type {any} */ item) => item.name).join() + where().head + where().at + text;
-    if (this.filmed === key) return;
-    this.filmed = key;
+    const most = run.running ? 6 : 8; // a run under way has better things to do than to be recorded
+    const chosen = snapshots.length > most ? range(most).map((n) => snapshots[Math.round((n * (snapshots.length - 1)) / (most - 1))]) : snapshots;
     const head = Number(where().head || 0);
-    const frames = chosen.map((/** @type {any} */ item) => h("figure", {}, h("div", { class: "frame" }), h("figcaption", {}, whole(item.step, locale()))));
-    fill(this.heads, frames);
+    const about = [text, head, where().layer, where().at].join("|");
+    if (this.about !== about) this.frames.clear();
+    this.about = about;
+    const frame = (/** @type {any} */ item) => this.frames.get(item.name) ?? h("div", { class: "frame" });
+    fill(this.heads, chosen.map((/** @type {any} */ item) => h("figure", {}, frame(item), h("figcaption", {}, whole(item.step, locale())))));
     const reference = run.samples?.find((/** @type {any} */ sample) => sample.source === text)?.reference;
-    const target = reference ?? (await this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, snapshot: "", change: "" })).output;
+    const ask = (/** @type {any} */ more) => this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, change: "", ...more });
+    const target = reference ?? (await ask({ snapshot: "" })).output;
     for (const [n, item] of chosen.entries()) {
+      if (this.frames.has(item.name)) continue;
       if (!this.isConnected) return;
-      const answer = await this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, snapshot: item.name, change: "", target });
-      const trace = await this.app.backend.trace(answer.key);
+      const { key } = await ask({ snapshot: item.name, target });
+      const trace = await this.app.backend.trace(key);
       const layers = range(64).map((k) => trace.addresses.get(`decoder.layers.${k}.cross_attention.weights`)).filter((id) => id !== undefined);
       const id = where().at ? trace.find(where().at)?.id ?? layers[layers.length - 1] : layers[Math.min(layers.length - 1, Number(where().layer || layers.length - 1))];
       if (id === undefined) continue;
       await trace.want([id]);
       const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
       heat.show({ sheet: new Sheet(trace, id, { lead: { head } }), width: 150, height: 150, legend: false, pick: (index) => go({ view: "look", snapshot: item.name, text, at: trace.address({ id, index }), place: "" }) });
-      fill(frames[n].firstElementChild, heat);
+      const box = h("div", { class: "frame" }, heat);
+      this.frames.set(item.name, box);
+      this.heads.children[n]?.firstElementChild?.replaceWith(box);
+      if (run.running) return; // one at a look
     }
   }
 }
