@@ -35,4 +35,4 @@ environment argos constraints.txt torch==2.13.0 argostranslate==1.11.0
 environment libretranslate "$place/torch.txt" libretranslate==1.9.6
 environment notebook constraints.txt nbconvert==7.17.2 ipykernel==7.4.0
 
-OMP_NUM_THREADS=1 exec .venv/bin/python -m pytest -m interop tests/interop "$@"
+OMP_NUM_THREADS=1 exec .venv/bin/python -m pytest -m interop tests/interop tests/model "$@"
