@@ -5,7 +5,7 @@ make new objects for the same cells all the time.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ class Memory:
 
 def geometry(tensor: Tensor) -> Geometry:
     """Where a tensor's cells lie in its storage."""
-    return (int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+    return (cast(int, tensor.storage_offset()), tensor.shape, tensor.stride(), tensor.dtype)
 
 
 def layout(tensor: Tensor) -> Layout:

@@ -182,16 +182,17 @@ class Tensors:
         key = storage._cdata
         source = next((t for t in inputs if t.untyped_storage()._cdata == key), None)
         memory = self.memory.get(key)
+        here = geometry(tensor)
         if source is not None and memory is not None:
             parent = self.values[refs[id(source)]]
             if source.dtype == tensor.dtype and call.op not in COPIES:
-                known = memory.known.get(geometry(tensor))
+                known = memory.known.get(here)
                 if known is not None:
                     call.outputs.append(known)  # detach, a transpose undone: the very same cells
                     return
                 value = self.new("view", call.op, tensor, parent.buffer)
                 value.args = (parent.id,)
-                memory.known[geometry(tensor)] = value.id
+                memory.known[here] = value.id
                 call.outputs.append(value.id)
                 return
         buffer = Buffer(storage, tensor.dtype) if tensor.dtype in DTYPES else None
@@ -199,7 +200,7 @@ class Tensors:
         value.call, value.output = call, place
         call.outputs.append(value.id)
         fresh = Memory(storage, buffer, value.id)
-        fresh.known[geometry(tensor)] = value.id
+        fresh.known[here] = value.id
         if source is None or memory is None:
             self.memory[key] = fresh
 
