@@ -10,20 +10,23 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch._C._distributed_c10d import HashStore
 
 from cutaway.cli.validation import validator
 from cutaway.config import RunConfig
-from cutaway.errors import CutawayError
+from cutaway.errors import CutawayError, TrainingError
 from cutaway.train.checkpoint import saved
 from cutaway.train.events import Event, Note, Updated
 from cutaway.train.interrupts import Interrupted
 from cutaway.train.loop import Trainer
+from cutaway.train.meeting import meet
 from cutaway.train.run import run_folder, train
 from tests.train.helpers import results, run_here, start, tables
 from tests.train.test_survival import beginning, overflow, write_toml
@@ -214,6 +217,25 @@ def test_a_bad_sentence_of_another_process_is_named_by_all(tmp_path: Path, paral
             assert line.count("line ") == 1
             assert f"line 100: '{pairs[99][0]}" in line
     assert saved(run_folder(tmp_path / "model") / "checkpoints")
+
+
+def test_processes_meet_their_own_kind_among_what_the_dead_have_left() -> None:
+    """Generations of processes at one store, as torchrun keeps it: late, early, and killed ones."""
+    store = HashStore()
+    rooms = []
+    for generation in range(4):
+        store.set("hello/2", "one that was killed before it was invited")
+        with ThreadPoolExecutor(3) as pool:
+            found = []
+            for place in range(3):
+                rank = (place + generation) % 3  # another one is the first to come
+                found.append(pool.submit(meet, store, rank, 3, 60.0))
+                time.sleep(0.05)
+        (room,) = {one.result() for one in found}
+        rooms.append(room)
+    assert len(set(rooms)) == 4
+    with pytest.raises(TrainingError, match="process 1 of 3 did not meet the others"):
+        meet(store, 1, 3, 0.1)
 
 
 def test_processes_that_see_other_data_or_checkpoints_refuse(tmp_path: Path) -> None:

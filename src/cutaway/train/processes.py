@@ -16,6 +16,7 @@ from datetime import timedelta
 import torch
 from torch import Tensor, nn
 
+from cutaway.train.meeting import meet
 from cutaway.train.objective import Objective
 
 PATIENCE = timedelta(hours=2)  # the others wait so long while the first one validates
@@ -39,8 +40,19 @@ class Processes:
         import torch.distributed as dist
 
         if not dist.is_initialized():
+            from torch._C._distributed_c10d import PrefixStore
+            from torch.distributed.rendezvous import rendezvous
+
             backend = "nccl" if device_type == "cuda" else "gloo"
-            dist.init_process_group(backend, timeout=PATIENCE)
+            store, rank, world = next(rendezvous("env://", timeout=PATIENCE))
+            room = meet(store, rank, world, PATIENCE.total_seconds() / 4)
+            dist.init_process_group(
+                backend,
+                store=PrefixStore(room, store),
+                rank=rank,
+                world_size=world,
+                timeout=PATIENCE,
+            )
         return cls(
             rank=dist.get_rank(),
             world=world,
