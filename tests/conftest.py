@@ -3,10 +3,13 @@
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,32 @@ ROOT = Path(__file__).parent.parent
 
 # Small models run many times slower when two threads share two busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+CHROMIUM_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium as the system has it, one a worker; no browser, no browser tests."""
+    playwright_api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+    )
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no chromium on this machine: install the package chromium")
+    with playwright_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield running
+        running.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """A real browser, a real server, a small model that has really learned."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,32 +9,7 @@ import pytest
 from cutaway.serve.session import Session
 from tests.browser.toy import build
 
-playwright_api = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: pip install playwright"
-)
-
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 EXAMPLES = ["The cat is on the mat.", "A child looks at the tree.", "The dog sees the house."]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium as the system has it; no browser, no browser tests."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no chromium on this machine: install the package chromium")
-    with playwright_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="session")

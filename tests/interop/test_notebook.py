@@ -43,7 +43,7 @@ def test_a_trace_is_shown_by_a_notebook(tmp_path: Path) -> None:
         pytest.skip("no chromium on this machine: install the package chromium")
     from playwright.sync_api import sync_playwright
 
-    from tests.browser.conftest import FLAGS
+    from tests.conftest import CHROMIUM_FLAGS
 
     cell: dict[str, Any] = {
         "cell_type": "code",
@@ -71,7 +71,7 @@ def test_a_trace_is_shown_by_a_notebook(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr[-3000:]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
         context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True)
         page = context.new_page()
         page.goto((tmp_path / "trace.html").as_uri(), wait_until="domcontentloaded")

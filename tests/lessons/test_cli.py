@@ -40,7 +40,7 @@ def test_plain_runs_to_the_end(name: str, language: str) -> None:
     squeezed = "".join(output.split())
     for step in told(name):
         assert "".join(step.title.within(language).split()) in squeezed
-        if step.question is not None:
+        if step.question is not None and not step.measured:  # times differ at each telling
             answer = step.question.answer.within(language)
             assert "".join(answer.split()) in squeezed
         for matrix in step.matrices:
