@@ -34,6 +34,13 @@ def test_a_text(model_path: Path, translator: Translator) -> None:
     assert run("translate", model_path, LINES[0]) == expected(translator, LINES[:1])
 
 
+def test_nothing_and_symbols_alone_come_back_even_where_they_name_a_folder(
+    model_path: Path,
+) -> None:
+    for text in ("", ".", "..."):
+        assert run("translate", model_path, text) == text + "\n"
+
+
 def test_standard_input_in_order(model_path: Path, translator: Translator) -> None:
     given = "\n".join([*LINES, "", "..."]).encode()
     assert run("translate", model_path, given=given) == expected(translator) + "\n...\n"

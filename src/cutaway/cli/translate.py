@@ -110,6 +110,8 @@ def _existing_file(text: str | None) -> Path | None:
     """The argument as a file, if it is one; a .po that is not there is an error, not a text."""
     if text is None or "\n" in text or len(text) > 1000:
         return None
+    if not any(letter.isalnum() for letter in text):
+        return None  # nothing, or symbols alone, is a text too ("." names a folder): kept as it is
     path = Path(text)
     if path.is_file():
         return path
