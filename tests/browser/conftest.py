@@ -19,13 +19,16 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(toy: Path) -> Iterator[tuple[str, Session]]:
+def served(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Session]]:
     """A server for the toy: its address, and the session behind it."""
     from cutaway.decode import Translator
     from cutaway.serve import create_app
     from cutaway.serve.running import Server, bound
 
-    app = create_app(Translator.load(toy), folder=toy, examples=EXAMPLES)
+    younger = Translator.load(build(tmp_path_factory.mktemp("beside") / "younger", updates=20))
+    app = create_app(
+        Translator.load(toy), folder=toy, beside={"younger": younger}, examples=EXAMPLES
+    )
     with bound("127.0.0.1", 0) as listening:
         server = Server(app, listening).start()
         yield server.url, app.state.session

@@ -202,6 +202,54 @@ def test_silencing_a_head_is_marked_compared_and_restored(
     page.wait_for_function("() => !location.hash.includes('change=')")
 
 
+def test_a_foreign_script_is_warned_of_in_the_readers_language(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, _ = served
+    watched.go(f"{url}#/translate?lang=zh&text=猫在垫子上")
+    watched.page.wait_for_selector("#translation", state="attached")
+    assert "源语言" in watched.page.locator(".warning").first.inner_text()
+
+
+def test_two_models_stand_side_by_side_with_their_difference(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, session = served
+    page = watched.page
+    watched.go(f"{url}#/compare?lang=en&text={TEXT}&at={WEIGHTS}[0,1,2,3]")
+    page.select_option("select[name=model]", "younger")
+    page.click(".pair [type=submit]")
+    page.wait_for_selector(".compare-body p.result")
+    assert "othermodel=younger" in page.url
+    runs = [session.translate(TEXT, model=name) for name in ("", "younger")]
+    mine, other = (session.run(run["key"]).served.trace[WEIGHTS].tensor for run in runs)
+    shown = page.locator(".compare-body p.result").inner_text().replace("−", "-").split()
+    wanted = [float(mine[0, 1, 2, 3]), float(other[0, 1, 2, 3])]
+    assert [float(shown[0]), float(shown[2])] == pytest.approx(wanted, abs=1e-4)
+    assert abs(wanted[0] - wanted[1]) > 1e-3
+    texts = page.locator(".two .column .target-text").all_inner_texts()
+    assert texts == [run["output"] for run in runs]
+    assert watched.complaints == []
+
+
+def test_a_mask_is_moved_and_moved_back(watched: Watched, served: tuple[str, Session]) -> None:
+    url, session = served
+    page = watched.page
+    attention = "decoder.layers.1.self_attention"
+    watched.go(f"{url}#/look?lang=en&text={TEXT}&at={attention}.weights[0,1,2,3]")
+    assert watched.inspected(f"{attention}.weights[0,1,2,3]")["value"] == "0"
+    page.click(".change summary")
+    page.click("#mask-right")
+    page.wait_for_function("() => document.querySelector('cut-inspector').dataset.value !== '0'")
+    run = session.translate(TEXT, change=f"shift:{attention}:1")
+    weight = session.run(run["key"]).served.trace[f"{attention}.weights"].tensor[0, 1, 2, 3]
+    value = watched.inspected(f"{attention}.weights[0,1,2,3]")["value"]
+    assert float(value) == pytest.approx(float(weight), abs=1e-6)
+    page.click(".change summary")
+    page.click("#mask-left")
+    page.wait_for_function("() => !location.hash.includes('change=')")
+
+
 def test_the_walk_has_thirteen_steps_each_with_a_question(
     watched: Watched, served: tuple[str, Session]
 ) -> None:

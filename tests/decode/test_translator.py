@@ -95,6 +95,12 @@ def test_nothing_to_translate_comes_back_unchanged(translator: Translator, text:
     assert [notice.kind for notice in translation.warnings] == ["unchanged"]
 
 
+def test_a_script_the_model_never_met_is_said(translator: Translator) -> None:
+    foreign, own = translator.translate(["猫在垫子上", TEXT])
+    assert "unknown" in [notice.kind for notice in foreign.warnings]
+    assert "unknown" not in [notice.kind for notice in own.warnings]
+
+
 def test_a_long_paragraph_is_cut_and_joined(translator: Translator) -> None:
     sources, targets = zip(*number_pairs(30, seed=5), strict=True)
     (translation,) = translator.translate([" ".join(sources)], split=20)

@@ -148,6 +148,35 @@ def test_a_change_is_made_to_one_run_only(client: Client) -> None:
     assert weights.tensor[0, 0, 0, 1] > 0
 
 
+def test_a_mask_can_be_moved(client: Client) -> None:
+    attention = "decoder.layers.0.self_attention"
+    for by, seen in ((0, 3), (1, 4), (-1, 2), (2, 5), (-9, 0)):
+        moved = translate(client, change=f"shift:{attention}:{by}")
+        trace = client.session.run(moved["key"]).served.trace
+        weights = trace[f"{attention}.weights"].tensor[0, 0, 2]  # the third query
+        assert int((weights > 0).sum()) == min(seen, len(weights))
+
+
+def test_another_model_answers_beside_the_pages_own(client: Client, folder: Path) -> None:
+    other = Translator.load(folder)
+    with torch.no_grad():
+        other.model.embedding.weight.mul_(1.5)
+    app = create_app(Translator.load(folder), folder=folder, beside={"warmer": other})
+    with serving(app) as both:
+        assert both.get("/api/info").json()["beside"] == ["warmer"]
+        mine, its = (translate(both, model=name) for name in ("", "warmer"))
+        tables = [
+            both.session.run(answer["key"]).served.trace["embedding.weight"].tensor
+            for answer in (mine, its)
+        ]
+        assert torch.equal(tables[0] * 1.5, tables[1])
+        assert mine["ids"] == translate(client)["ids"]
+        wrong = both.post("/api/translate", json={"text": TEXT, "model": "colder"})
+        assert wrong.status_code == 422
+        assert "'colder'" in error(wrong)
+        assert "warmer" in error(wrong)
+
+
 def test_words_can_be_put_in_another_order(client: Client) -> None:
     plain, turned = translate(client), translate(client, change="order:5,4,3,2,1,0")
     assert turned["source"][:-1] == plain["source"][:-1][::-1]
@@ -192,6 +221,8 @@ def test_the_run_as_a_file(client: Client) -> None:
         ({"text": TEXT, "snapshot": "999"}, "snapshot"),
         ({"text": TEXT, "change": "explode"}, "change"),
         ({"text": TEXT, "change": "order:0,0"}, "order"),
+        ({"text": TEXT, "change": "shift:decoder.layers.0.self_attention:one"}, "change"),
+        ({"text": TEXT, "model": "other"}, "--beside"),
         ({"text": TEXT, "change": "silence:decoder.layers.0.cross_attention:9"}, "heads"),
         ({"text": "the " * (LONGEST + 2)}, "tokens"),
         ({"text": "   "}, "nothing"),

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from cutaway.decode import Translator
 from cutaway.errors import InputError
 from cutaway.serve import create_app, serve_folder
-from cutaway.serve.running import Server, bound
+from cutaway.serve.running import Server, bound, named
 
 
 def test_a_busy_port_is_told_before_the_model_is_read(tmp_path: Path) -> None:
@@ -47,6 +47,11 @@ def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["serve", str(tmp_path), "--port", "0", "--no-open"])
     assert result.exit_code != 0
     assert "is no model folder" in str(result.exception)
+
+
+def test_folders_of_one_name_are_told_apart() -> None:
+    assert named(["runs/a", "old/b"]) == {"a": Path("runs/a"), "b": Path("old/b")}
+    assert list(named(["runs/a", "old/a"])) == ["runs/a", "old/a"]
 
 
 def test_a_socket_is_closed_when_it_cannot_be_bound() -> None:

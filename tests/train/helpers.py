@@ -16,8 +16,7 @@ import torch
 
 from cutaway.config import RunConfig
 from cutaway.train.checkpoint import saved
-from cutaway.train.events import Event, Started, Updated
-from cutaway.train.interrupts import Interrupted
+from cutaway.train.events import Event, Started
 from cutaway.train.run import run_folder, train
 
 ADJECTIVES = ("red", "old", "tall", "kind", "slow", "loud", "wet")
@@ -106,21 +105,14 @@ def start(target: Any, *arguments: Any) -> BaseProcess:
     return process
 
 
-def child_run(
-    values: dict[str, Any], out: str, kill_after: float | None = None, report: Any = None
-) -> None:
-    """Train; with `kill_after`, SIGKILL strikes so many seconds after training has begun."""
+def child_run(values: dict[str, Any], out: str, kill_after: float) -> None:
+    """Train; SIGKILL strikes so many seconds after training has begun."""
     torch.set_num_threads(1)
 
     def watch(event: Event) -> None:
-        if isinstance(event, Started) and kill_after is not None:
+        if isinstance(event, Started):
             strike = threading.Timer(kill_after, os.kill, (os.getpid(), signal.SIGKILL))
             strike.daemon = True
             strike.start()
-        if isinstance(event, Updated) and report is not None:
-            report.set()
 
-    try:
-        train(RunConfig.from_tables(values), Path(out), watch=watch)
-    except Interrupted as stopped:
-        os._exit(stopped.status)
+    train(RunConfig.from_tables(values), Path(out), watch=watch)

@@ -1,13 +1,10 @@
-"""A run that is killed, stopped or damaged ends as if nothing had happened."""
+"""A run that is killed or damaged ends as if nothing had happened."""
 
-import multiprocessing
-import os
 import random
 import signal
 from pathlib import Path
 
 import pytest
-import torch
 
 from cutaway.errors import CheckpointError, TrainingError
 from cutaway.train.checkpoint import saved
@@ -51,25 +48,6 @@ def test_a_second_run_of_the_same_command_changes_nothing(
     events = run_here(values, out)
     assert results(out) == undisturbed
     assert not [event for event in events if isinstance(event, Updated)]
-
-
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"]
-)
-def test_a_signal_saves_and_exits(
-    tmp_path: Path, undisturbed: dict[str, str], number: int, status: int
-) -> None:
-    values, out = tables(tmp_path, average=2, save_minutes=0.0), tmp_path / "model"
-    begun = multiprocessing.get_context("forkserver").Event()
-    process = start(child_run, values, str(out), None, begun)
-    assert begun.wait(120)
-    assert process.pid is not None
-    os.kill(process.pid, number)
-    process.join(120)
-    assert process.exitcode in (status, 0)  # 0: it had just finished
-    assert saved(run_folder(out) / "checkpoints")
-    run_here(values, out)
-    assert results(out) == undisturbed
 
 
 def test_a_flipped_byte_in_any_file_is_named_and_the_one_before_is_used(
@@ -125,22 +103,3 @@ def test_changed_data_is_refused_then_reported(tmp_path: Path) -> None:
         run_here(values, out)
     events = run_here(values, out, allow_changes=True)
     assert any("data.training" in e.text for e in events if isinstance(e, Note) and e.warning)
-
-
-def test_changed_settings_are_named_with_both_values(tmp_path: Path) -> None:
-    values, out = tables(tmp_path), tmp_path / "model"
-    run_here(values, out)
-    values["train"]["smoothing"] = 0.2
-    with pytest.raises(TrainingError, match=r"settings\.train\.smoothing: 0\.1 → 0\.2"):
-        run_here(values, out)
-
-
-def test_another_environment_is_reported(tmp_path: Path) -> None:
-    values, out = tables(tmp_path), tmp_path / "model"
-    run_here(values, out)
-    values["train"]["threads"] = 2
-    try:
-        events = run_here(values, out)
-    finally:
-        torch.set_num_threads(1)
-    assert any("threads: 1 → 2" in e.text for e in events if isinstance(e, Note) and e.warning)

@@ -8,6 +8,10 @@ import typer
 
 def serve(
     folder: Annotated[Path, typer.Argument(help="Model folder to serve.")],
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another model folder to compare with; may be given several times."),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8765,
     open_browser: Annotated[
@@ -19,6 +23,7 @@ def serve(
 
     serve_folder(
         folder,
+        beside=beside or (),
         host=host,
         port=port,
         open_browser=open_browser,

@@ -3,8 +3,9 @@
 A tree is drawn by our own arithmetic and read aloud in English, French and Chinese, so both pairs
 have the same English sentences, each with one translation. The test split is unseen by
 construction: every test sentence has a combination, (subject, verb), (verb, object),
-(adjective, noun), (number, noun, place) or (unit, substance), that is in no training sentence,
-while each of its words is in others. `grammar/split.py` says which combinations these are.
+(adjective, noun), (number, noun, place), (number, number, noun) or (unit, substance), that is in
+no training sentence, while each of its words is in others. `grammar/split.py` says which
+combinations these are.
 """
 
 from __future__ import annotations

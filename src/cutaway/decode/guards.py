@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-Kind = Literal["split", "loop", "truncated", "length", "unchanged"]
+Kind = Literal["split", "loop", "truncated", "length", "unknown", "unchanged"]
 
 _ABBREVIATIONS = frozenset(  # a dot behind one of these ends no sentence
     """

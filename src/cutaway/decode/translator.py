@@ -322,6 +322,11 @@ class Translator:
                 )
             elif odd := odd_length(len(task.source or ()) - 1, len(best.ids) - 1):
                 notices.append(Notice("length", odd))
+        read = [token for task, _, _ in parts for token in task.source or ()]
+        if 2 * self.tokenizer.spelled(read) > len(read):
+            language = f", {self.folder.languages[0]}" if self.folder.languages else ""
+            message = "the model never met most of these characters; is this its source language"
+            notices.append(Notice("unknown", f"{message}{language}?"))
         return notices
 
 

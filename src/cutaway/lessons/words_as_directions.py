@@ -19,7 +19,6 @@ from cutaway.lessons.lesson import (
     Series,
     Step,
 )
-from cutaway.lessons.quantity import NUMBERS, learn_quantity
 from cutaway.lessons.room import Room
 
 IRREGULAR = {
@@ -34,11 +33,12 @@ SINGULARS = (
     "basket", "lamp", "table", "chair",
 )  # fmt: skip
 DRAWN = 12  # nouns in the picture; the claims are about all of them
-AGREEING = (  # words that change with the number of what they belong to
-    ("is", "are"), ("was", "were"), ("this", "these"), ("This", "These"), ("Is", "Are"),
-    ("has", "have"), ("sleeps", "sleep"), ("runs", "run"), ("eats", "eat"), ("he", "they"),
-    ("He", "They"), ("a", "some"), ("loves", "love"), ("wants", "want"), ("sees", "see"),
-)  # fmt: skip
+NUMBERS = ("one", "two", "three", "four")
+IN_ORDER = (
+    ("Along cats − cat: one < two < three < four", "沿 cats − cat：one < two < three < four"),
+    ("Along the mean plural: one < two < three < four", "沿平均复数：one < two < three < four"),
+)
+TURNS = {"fr": ("monte", "descend"), "zh": ("升", "降")}  # rises, falls
 COMPARED = ("cats", "dogs", "birds", "books", "the", "sleep", "Paris")
 
 
@@ -78,7 +78,8 @@ def tell(room: Room) -> Iterator[Step]:
     yield _alignment(words)
     yield _plural(room.translator, words, pairs)
     yield _numbers(words, pairs)
-    yield _quantity(words, pairs)
+    if totals := _totals(room.translator):
+        yield totals
     yield _softmax(room.translator, words, room.choice("temperature", 1.0))
 
 
@@ -253,56 +254,55 @@ def _plural(translator: Translator, words: Words, pairs: list[tuple[str, str]]) 
 def _numbers(words: Words, pairs: list[tuple[str, str]]) -> Step:
     noun = words("cats") - words("cat")
     differences = torch.stack([words(two) - words(one) for one, two in pairs])
-    agreeing = [pair for pair in AGREEING if all(map(words.whole, pair))]
-    agreement = torch.stack([words(two) - words(one) for one, two in agreeing]).mean(0)
     vectors = torch.stack([words(word) for word in NUMBERS])  # (4, D)
-    directions = torch.stack([noun, differences.mean(0), agreement])
-    along = directions @ vectors.T  # (3, 4)
-    orders = ["<".join(NUMBERS[place] for place in row.argsort().tolist()) for row in along]
+    along = torch.stack([noun, differences.mean(0)]) @ vectors.T  # (2, 4)
+    order = " < ".join(NUMBERS[place] for place in along[0].argsort().tolist())
     rising = int(((differences @ vectors.T).diff(dim=1) > 0).all(1).sum())
     return Step(
         title=Said("one, two, three, four: measured", "one、two、three、four：实测"),
         text=Said(
-            "A very large model is said to place one < two < three < four along its plural "
-            "direction. Yours is small and has learned to translate. Three directions, measured: "
-            "cats − cat; the mean over all nouns; and the mean over words that must agree in "
-            "number, like is → are and this → these.\n"
-            f"Along cats − cat the order is {orders[0]}; of {len(pairs)} noun directions, "
-            f"{rising} have all four in order. Along the agreeing words it is {orders[2]}: one "
-            "stands apart from the rest, as grammar asks. Whether three is more than two never "
-            "made a translation better, so nothing taught it.",
-            "据说在非常大的模型里，沿复数方向有 one < two < three < four。你的模型很小，"
-            "而且只学了翻译。这里量三个方向：cats − cat；所有名词的平均；"
-            "以及随单复数变化的词（is → are，this → these 等）的平均。\n"
-            f"沿 cats − cat 的顺序是 {orders[0]}；{len(pairs)} 个名词方向里有 {rising} 个"
-            f"四个数全部有序。沿变化词方向是 {orders[2]}：one 与其余分开，这正是语法的要求。"
-            "三比二多，对翻译没有帮助，所以没有什么教过它。",
+            "Is “more than one” a matter of degree? Measure the four numbers along cats − cat, and "
+            f"along the mean of plural − singular over {len(pairs)} nouns. Along cats − cat the "
+            f"order is {order}; of {len(pairs)} single noun directions {rising} have all four in "
+            f"order, where chance alone would give {len(pairs) / 24:.0f}.\n"
+            "Nobody told the model how numbers follow one another, and the dot products are small: "
+            "another training, with another seed or on another kind of processor, moves them. What "
+            "in its task could have put them in order? The next step shows it.",
+            "“多于一个”有程度之分吗？把四个数词沿 cats − cat 量一量，再沿"
+            f"{len(pairs)} 个名词的“复数 − 单数”的平均量一量。沿 cats − cat 的顺序是 {order}；"
+            f"{len(pairs)} 个单独的名词方向里有 {rising} 个把四个数全部排好，"
+            f"若全凭偶然只会有约 {len(pairs) / 24:.0f} 个。\n"
+            "没有人告诉模型数是怎样排列的，这些点积也很小：换一个种子、换一种处理器重新训练，"
+            "它们都会变动。任务里的什么让它们排成了顺序？下一步来看。",
         ),
         matrices=(
             Matrix(
                 Said("direction · number", "方向 · 数词"),
                 along,
-                rows=(
-                    "cats − cat",
-                    Said("mean plural − singular", "复数 − 单数的平均"),
-                    Said("mean are − is …", "are − is … 的平均"),
-                ),
+                rows=("cats − cat", Said("mean plural − singular", "复数 − 单数的平均")),
                 columns=NUMBERS,
                 digits=3,
             ),
         ),
-        claims=(
-            Claim(
-                Said(
-                    "Along the words that agree in number, one lies below two, three and four",
-                    "沿随单复数变化的词的方向，one 低于 two、three、four",
+        pictures=(
+            Picture(
+                Said("along the plural", "沿复数方向"),
+                "curves",
+                (
+                    Series("cats − cat", [1, 2, 3, 4], along[0].tolist(), NUMBERS),
+                    Series(Said("mean", "平均"), [1, 2, 3, 4], along[1].tolist(), NUMBERS),
                 ),
-                bool(along[2, 0] < along[2, 1:].min()),
+                x=Said("number", "数"),
+                y=Said("dot product", "点积"),
             ),
+        ),
+        claims=tuple(
+            Claim(Said(*said), bool((row.diff() > 0).all()))
+            for said, row in zip(IN_ORDER, along, strict=True)
         ),
         question=Question(
             Said(
-                "Which of the four would you expect to stand apart in a translator?",
+                "In a translator, which of the four would you expect to stand apart?",
                 "在一个翻译模型里，四个数词中你猜哪个会与众不同？",
             ),
             Said("one: it alone takes a singular verb and noun.", "one：只有它要求单数。"),
@@ -311,66 +311,66 @@ def _numbers(words: Words, pairs: list[tuple[str, str]]) -> Step:
     )
 
 
-def _quantity(words: Words, pairs: list[tuple[str, str]]) -> Step:
-    others = [pair for pair in pairs if pair[0] != "cat"]
-    taught = learn_quantity(words, others)
-    noun = words("cats") - words("cat")  # untouched: cat was in no comparison
-    before = torch.stack([words(word) for word in NUMBERS]) @ noun
-    after = torch.stack([taught.vectors[word] for word in NUMBERS]) @ noun
+def _totals(translator: Translator) -> Step | None:
+    """What in the demo's corpus asks how many; None for a model that was never asked."""
+    rise_fall = TURNS.get((translator.folder.languages or ("", ""))[1])
+    if rise_fall is None:
+        return None
+    ways = [(a, b) for a in range(4) for b in range(4) if a != b]
+    cats = ["one cat", *(f"{number} cats" for number in NUMBERS[1:])]
+    texts = [f"The total goes from {cats[a]} to {cats[b]}." for a, b in ways]
+    outputs = [translation.text for translation in translator.translate(texts, beam=1)]
+    if not any(word in output for word in rise_fall for output in outputs):
+        return None
+    turns = torch.zeros(4, 4)
+    for (a, b), output in zip(ways, outputs, strict=True):
+        turns[a, b] = (rise_fall[0] in output) - (rise_fall[1] in output)
+    right = sum(float(turns[a, b]) == (1 if b > a else -1) for a, b in ways)
     return Step(
-        title=Said("Teach it quantities, and the order appears", "教它数量，顺序就出现了"),
+        title=Said("Who asked how many?", "谁问过有几个？"),
         text=Said(
-            "Now a copy of the same embeddings gets a reason. For "
-            f"{taught.steps} small steps it answers: which is more, three dogs or two birds? One "
-            "direction reads the answer from the sum of the words. Cat and cats are kept out: "
-            "their difference is still exactly the model's own.\n"
-            f"It answers {100 * taught.right:.0f} % of comparisons right at the end "
-            f"({100 * taught.right_before:.0f} % before), and along cats − cat the four numbers "
-            "now rise. A direction means what learning needed it to mean.",
-            f"现在给同一份嵌入的副本一个理由：用 {taught.steps} 小步回答“三只狗和两只鸟，"
-            "哪个多？”，由一个方向从词向量之和读出答案。cat 和 cats 不参加训练，"
-            "它们的差仍然完全是模型自己的。\n"
-            f"最后答对 {100 * taught.right:.0f} %（之前 {100 * taught.right_before:.0f} %），"
-            "而沿 cats − cat，四个数词现在依次升高。一个方向的含义，取决于学习时需要它表达什么。",
+            "English says the total goes, wherever it goes. The other language must say whether it "
+            f"rises or falls ({rise_fall[0]}, {rise_fall[1]}), so the translator has to know which "
+            "is more: four cats or three, but also the cats or the cat. The same part of the model "
+            "reads both, and so the numbers line up along the plural. Two more things of the "
+            "corpus help: a number behind “the” announces a plural (“the four cats”), and four "
+            "stands there oftener than three, three oftener than two.\n"
+            f"Your model chooses right in {right} of {len(ways)} sentences; 1 stands for rising, "
+            f"−1 for falling. The first one reads: {texts[0]} → {outputs[0]}",
+            "英文只说总数 goes，往哪边都一样。另一种语言却要说清是升还是降"
+            f"（{rise_fall[0]}、{rise_fall[1]}），所以翻译者必须知道哪个更多：四只猫还是三只猫，"
+            "也包括“那些猫”还是“那只猫”。模型用同一个部分读这两者，"
+            "于是数词沿复数方向排开。语料里还有两点起作用：the 后面的数词预告复数"
+            "（the four cats），而且 four 在这个位置比 three 多，three 又比 two 多。\n"
+            f"你的模型在 {len(ways)} 句里有 {right} 句选对；1 表示升，−1 表示降。"
+            f"第一句是：{texts[0]} → {outputs[0]}",
         ),
         matrices=(
             Matrix(
-                "(cats − cat) · number",
-                torch.stack([before, after]),
-                rows=(Said("before", "之前"), Said("after", "之后")),
+                Said("from row to column", "从行到列"),
+                turns,
+                rows=NUMBERS,
                 columns=NUMBERS,
-                digits=3,
-            ),
-        ),
-        pictures=(
-            Picture(
-                Said("along cats − cat", "在 cats − cat 方向上"),
-                "curves",
-                (
-                    Series(Said("before", "之前"), [1, 2, 3, 4], before.tolist(), NUMBERS),
-                    Series(Said("after", "之后"), [1, 2, 3, 4], after.tolist(), NUMBERS),
-                ),
-                x=Said("number", "数"),
-                y=Said("dot product", "点积"),
+                digits=0,
             ),
         ),
         claims=(
             Claim(
                 Said(
-                    "After learning quantities: one < two < three < four along cats − cat",
-                    "学过数量之后：沿 cats − cat，one < two < three < four",
+                    "Rising and falling are told apart in at least eleven of twelve sentences",
+                    "十二句里至少有十一句分清了升与降",
                 ),
-                bool((after.diff() > 0).all()),
+                right >= len(ways) - 1,
             ),
         ),
         question=Question(
             Said(
-                "Cat and cats were never compared. Will their direction order the numbers?",
-                "cat 和 cats 从未参加比较，它们的方向能把数词排好吗？",
+                "Had every sentence said “rises” or “falls” in English too, what would be missing?",
+                "假如英文里也总是说清 rises 或 falls，会缺少什么？",
             ),
             Said(
-                "Yes, if plural is one direction shared by all nouns, and it is nearly so.",
-                "能，只要复数是所有名词共有的一个方向，而这里差不多就是如此。",
+                "Any reason to know that four is more than three: a word for word copy would do.",
+                "就没有理由知道四比三多了：逐词照译就够。",
             ),
         ),
         codes=("E2",),

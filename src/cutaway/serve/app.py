@@ -4,7 +4,7 @@ Answers to nobody but the page itself: same origin, this machine's name, no othe
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,6 +50,7 @@ class Question(BaseModel):
     beam: int = Field(default=0, ge=0, le=16)
     target: str = Field(default="", max_length=2000)
     snapshot: str = Field(default="", max_length=20)
+    model: str = Field(default="", max_length=200)
     change: str = Field(default="", max_length=4000)
     sample: int = Field(default=0, ge=0, le=1_000_000)
     temperature: float = Field(default=1.0, gt=0, le=10)
@@ -74,6 +75,7 @@ def create_app(
     translator: Translator | None = None,
     *,
     folder: Path | None = None,
+    beside: Mapping[str, Translator] | None = None,
     traces: dict[str, Trace] | None = None,
     examples: Sequence[str] = (),
     hosts: Sequence[str] = (),
@@ -82,11 +84,12 @@ def create_app(
 ) -> FastAPI:
     """The application for a translator, for recorded traces, or both.
 
-    `hosts` are names beside this machine's own under which it may be called; `warm` records
-    something small in the background, so that the first reader need not wait.
+    `beside` are other models to compare with, by name; `hosts` are names beside this machine's own
+    under which it may be called; `warm` records something small in the background, so that the
+    first reader need not wait.
     """
     app = FastAPI(title="Cutaway", docs_url=None, redoc_url=None, openapi_url=None)
-    session = Session(translator, folder)
+    session = Session(translator, folder, beside)
     for key, trace in (traces or {}).items():
         session.hold(key, trace)
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
@@ -152,6 +155,7 @@ def create_app(
             "learns": learning.exists(),
             "examples": list(examples) or worth_trying(translator, learning),
             "snapshots": session.snapshots,
+            "beside": list(session.beside),
             "traces": [{"key": k, "title": k, "kind": "trace"} for k in traces or {}],
             "lessons": teaching.list(),
         }

@@ -1,6 +1,7 @@
 """What the page may change in a run: a number, a head, a mask, the order of the words.
 
-`set:ADDRESS=VALUE`, `silence:ATTENTION:HEAD`, `unmask:ATTENTION`, `order:2,0,1`; joined by `;`.
+`set:ADDRESS=VALUE`, `silence:ATTENTION:HEAD`, `unmask:ATTENTION`, `shift:ATTENTION:WORDS`,
+`order:2,0,1`; joined by `;`.
 """
 
 import math
@@ -20,6 +21,9 @@ from cutaway.model import Transformer
 MOST = 20  # changes at a time
 _SET = re.compile(r"^(?P<name>[\w.@~:]+)\[(?P<index>[\d,]*)\]=(?P<value>\S+)$")
 _ATTENTION = re.compile(r"^(en|de)coder\.layers\.\d+\.(self|cross)_attention$")
+_SHIFT = re.compile(
+    r"^(?P<attention>(en|de)coder\.layers\.\d+\.(self|cross)_attention):(?P<by>-?\d{1,3})$"
+)
 
 Change = Callable[[Tensor], Tensor]
 
@@ -99,12 +103,14 @@ def read_changes(text: str) -> tuple[dict[str, Change], list[int] | None]:
             patches.setdefault(f"{attention}.context", []).append(_silence(int(head), part))
         elif kind == "unmask" and _ATTENTION.match(body):
             patches.setdefault(f"{body}.mask", []).append(_unmask)
+        elif kind == "shift" and (found := _SHIFT.match(body)):
+            patches.setdefault(f"{found['attention']}.mask", []).append(_shift(int(found["by"])))
         elif kind == "order" and re.fullmatch(r"\d+(,\d+)*", body):
             order = [int(number) for number in body.split(",")]
         else:
             raise InputError(
                 f"cannot read the change {part!r}; expected set:ADDRESS=VALUE, "
-                f"silence:ATTENTION:HEAD, unmask:ATTENTION or order:2,0,1"
+                f"silence:ATTENTION:HEAD, unmask:ATTENTION, shift:ATTENTION:WORDS or order:2,0,1"
             )
     return {address: _all(steps) for address, steps in patches.items()}, order
 
@@ -146,6 +152,19 @@ def _silence(head: int, part: str) -> Change:
         context = context.clone()
         context[:, head] = 0.0
         return context
+
+    return change
+
+
+def _shift(by: int) -> Change:
+    """Move a mask by so many keys: 1 lets each query see one word more, −1 hides one more.
+
+    What moves in at an edge is what stood there; a query left without any key attends to nothing.
+    """
+
+    def change(mask: Tensor) -> Tensor:  # (B, 1, Q, K)
+        keys = mask.shape[-1]
+        return mask[..., (torch.arange(keys) - by).clamp(0, keys - 1)]
 
     return change
 

@@ -5,7 +5,7 @@ import contextlib
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +21,34 @@ PORT = 8765
 def serve_folder(
     folder: str | Path,
     *,
+    beside: Sequence[str | Path] = (),
     host: str = "127.0.0.1",
     port: int = PORT,
     open_browser: bool = True,
     told: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve a model folder's page until interrupted; `told` hears the address once it listens."""
+    """Serve a model folder's page until interrupted; `told` hears the address once it listens.
+
+    `beside` are further folders, to be compared with the first.
+    """
     from cutaway.serve.app import create_app
 
     path = Path(folder)
     listening = bound(host, port)  # before the model: a busy port is told at once
     with contextlib.closing(listening):
-        app = create_app(Translator.load(path), folder=path, hosts=[host], warm=True)
+        others = {name: Translator.load(other) for name, other in named(beside).items()}
+        app = create_app(Translator.load(path), folder=path, beside=others, hosts=[host], warm=True)
         run(app, listening, open_browser=open_browser, told=told)
+
+
+def named(folders: Sequence[str | Path]) -> dict[str, Path]:
+    """Folders by their own names; two of the same name are told apart by their parents."""
+    paths = [Path(folder) for folder in folders]
+    names = [path.resolve().name for path in paths]
+    return {
+        name if names.count(name) == 1 else str(path): path
+        for name, path in zip(names, paths, strict=True)
+    }
 
 
 def bound(host: str, port: int) -> socket.socket:

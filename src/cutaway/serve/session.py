@@ -6,7 +6,7 @@ Everything here runs in the model's one thread; the routes only wait for it.
 import contextlib
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,14 @@ class Recorded:
 class Session:
     """Answers the page's questions about one model folder."""
 
-    def __init__(self, translator: Translator | None, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        translator: Translator | None,
+        folder: Path | None = None,
+        beside: Mapping[str, Translator] | None = None,
+    ) -> None:
         self._own = translator
+        self.beside = dict(beside or {})  # other models to compare with, by name
         self.folder = folder
         self.runs: OrderedDict[str, Recorded] = OrderedDict()
         self.held: dict[str, Recorded] = {}  # runs that stay until they are released
@@ -88,18 +94,26 @@ class Session:
         beam: int = 0,
         target: str = "",
         snapshot: str = "",
+        model: str = "",
         change: str = "",
         sample: int = 0,
         temperature: float = 1.0,
     ) -> dict[str, Any]:
         """Translate and record; the same question is answered from memory."""
         question = json.dumps(
-            ["translate", text, prefix, beam, target, snapshot, change, sample, temperature]
+            ["translate", text, prefix, beam, target, snapshot, model, change, sample, temperature]
         )
         return self._once(
             question,
             lambda: self._translate(
-                text, prefix or [], beam, target, snapshot, change, sample, temperature
+                self._other(model) if model else self._translator(snapshot),
+                text,
+                prefix or [],
+                beam,
+                target,
+                change,
+                sample,
+                temperature,
             ),
         )
 
@@ -134,16 +148,15 @@ class Session:
 
     def _translate(
         self,
+        translator: Translator,
         text: str,
         prefix: list[int],
         beam: int,
         target: str,
-        snapshot: str,
         change: str,
         sample: int,
         temperature: float,
     ) -> Recorded:
-        translator = self._translator(snapshot)
         source = self._ids(translator, text)
         self._check_prefix(translator, prefix)
         options: dict[str, Any] = {}
@@ -208,6 +221,13 @@ class Session:
         languages = self._own.folder.languages
         direction = f" {languages[0]}→{languages[1]}" if languages else ""
         return f"{self.folder.resolve().name if self.folder else 'model'}{direction}"
+
+    def _other(self, name: str) -> Translator:
+        """A model served beside the page's own."""
+        if name not in self.beside:
+            known = ", ".join(self.beside) or "none; serve some with --beside FOLDER"
+            raise InputError(f"no model {name!r} beside this one; there are: {known}")
+        return self.beside[name]
 
     def _translator(self, snapshot: str) -> Translator:
         """The translator, or one with the weights of a moment of its training."""
@@ -300,7 +320,7 @@ class Session:
             "prefix": prefix,
             "tree": tree,
             "alternatives": [{"text": other.text, "score": other.score} for other in others],
-            "warnings": [notice.message for notice in notices],
+            "warnings": list(dict.fromkeys(notice.kind for notice in notices)),
         }
 
     def _once(self, question: str, work: Callable[[], Recorded]) -> dict[str, Any]:

@@ -190,6 +190,10 @@ class Tokenizer:
         """One label per id for showing; "▁" stands for the space before a word."""
         return [self._model.pieces[number].text for number in self._checked(ids)]
 
+    def spelled(self, ids: Iterable[int]) -> int:
+        """How many of these ids are single bytes: parts of characters no piece was learnt for."""
+        return sum(self._first_byte <= number < self._first_byte + 256 for number in ids)
+
     def grow(
         self,
         sentences: Iterable[str],

@@ -4,7 +4,7 @@ import { BarElement } from "./bar.js";
 import { attachChange, changedAddresses } from "./change.js";
 import { translationOf } from "./chances.js";
 import { CompareElement } from "./compare.js";
-import { addLanguage, currentLanguage, data, fill, h, hasWords, setLanguage, t } from "./dom.js";
+import { addLanguage, currentLanguage, data, fill, h, hasWords, painted, setLanguage, t } from "./dom.js";
 import { EquationElement } from "./equation.js";
 import { HeatElement } from "./heat.js";
 import { InspectorElement } from "./inspector.js";
@@ -175,15 +175,16 @@ export class App {
     const phase = place.view === "training" ? place.phase || "backward" : "forward";
     const head = session ? headOf(session.structure, focus) : 0;
     const general = [session?.key, place.lang, place.theme, step, head, place.batch].join("|");
-    if (session && this.changed("map", [general, at, layer, phase].join("|"))) {
-      this.map.show(session.structure, { place: at, layer, until, head, phase, open: (path) => this.openPlace(path) });
-    }
+    const mapped = [general, at, layer, phase].join("|");
+    if (session && this.changed("map", mapped)) void painted().then(() => {
+      if (this.drawn.get("map") === mapped) this.map.show(session.structure, { place: at, layer, until, head, phase, open: (path) => this.openPlace(path) });
+    });
     this.drawBar(place, session, layer, step, head);
     if (place.view === "lessons") void 0; // a lesson inspects its own runs
     else if (session && focus?.index) void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
     else this.inspector.empty(session ? t("inspector.empty") : t("inspector.start"));
     const options = { place: at, until, focus, changed: changedAddresses(place), phases: place.view === "training" ? (phase === "backward" ? ["backward"] : phase === "update" ? ["update"] : ["forward", "loss"]) : ["forward", "loss"] };
-    const key = [general, place.view, at, place.change, place.temperature, place.beam, place.arclayer, place.archead, place.walk, place.phase, place.picture, place.other, place.othersnapshot, place.lesson, place.choices, place.dims, place.sequence, place.snapshot].join("|");
+    const key = [general, place.view, at, place.change, place.temperature, place.beam, place.arclayer, place.archead, place.walk, place.phase, place.picture, place.other, place.othersnapshot, place.othermodel, place.lesson, place.choices, place.dims, place.sequence, place.snapshot].join("|");
     const fresh = this.changed("stage", key);
     const element = /** @type {any} */ (fresh ? document.createElement(`cut-${hasView(place.view) ? place.view : "translate"}`) : this.stage.firstElementChild);
     if (fresh) {

@@ -3,7 +3,7 @@ import { data, h, t } from "./dom.js";
 import { go, where } from "./state.js";
 
 /**
- * A change in the URL: `set:ADDRESS=VALUE`, `silence:ATTENTION:HEAD`, `unmask:ATTENTION`, `order:2,0,1`; several joined by `;`.
+ * A change in the URL: `set:ADDRESS=VALUE`, `silence:ATTENTION:HEAD`, `unmask:ATTENTION`, `shift:ATTENTION:WORDS`, `order:2,0,1`; several joined by `;`.
  * @typedef {{kind: string, address: string, value: string}} Change
  */
 
@@ -16,32 +16,33 @@ export function readChanges(text) {
       const cut = body.lastIndexOf("=");
       return { kind, address: body.slice(0, cut), value: body.slice(cut + 1) };
     }
-    if (kind === "silence") return { kind, address: body.slice(0, body.lastIndexOf(":")), value: body.slice(body.lastIndexOf(":") + 1) };
+    if (kind === "silence" || kind === "shift") return { kind, address: body.slice(0, body.lastIndexOf(":")), value: body.slice(body.lastIndexOf(":") + 1) };
     return { kind, address: kind === "order" ? "" : body, value: kind === "order" ? body : "" };
   });
 }
 
 /** @param {Change[]} changes */
 export function writeChanges(changes) {
-  return changes.map(({ kind, address, value }) => (kind === "set" ? `set:${address}=${value}` : kind === "silence" ? `silence:${address}:${value}` : kind === "order" ? `order:${value}` : `${kind}:${address}`)).join(";");
+  return changes.map(({ kind, address, value }) => (kind === "set" ? `set:${address}=${value}` : kind === "silence" || kind === "shift" ? `${kind}:${address}:${value}` : kind === "order" ? `order:${value}` : `${kind}:${address}`)).join(";");
 }
 
 /** Addresses that wear a mark. @param {Record<string, string>} place @returns {Set<string>} */
 export function changedAddresses(place) {
-  return new Set(readChanges(place.change).flatMap(({ kind, address }) => (kind === "set" ? [address.replace(/\[.*$/, "")] : kind === "silence" ? [`${address}.context`] : kind === "unmask" ? [`${address}.masked`, `${address}.weights`] : [])));
+  return new Set(readChanges(place.change).flatMap(({ kind, address }) => (kind === "set" ? [address.replace(/\[.*$/, "")] : kind === "silence" ? [`${address}.context`] : kind === "unmask" || kind === "shift" ? [`${address}.masked`, `${address}.weights`] : [])));
 }
 
 /** One more change; the same thing changed twice keeps the last. @param {Change} change */
 export function addChange(change) {
   const others = readChanges(where().change).filter((other) => !(other.kind === change.kind && other.address === change.address && (change.kind !== "silence" || other.value === change.value)));
-  go({ change: writeChanges([...others, change]) });
+  const kept = change.kind === "shift" && change.value === "0" ? [] : [change];
+  go({ change: writeChanges([...others, ...kept]) });
 }
 
 /** The list of changes in force, each with a way to take it back. */
 export function changeList() {
   const changes = readChanges(where().change);
   if (!changes.length) return null;
-  return h("section", { class: "changes" }, h("h2", {}, t("change.title")), h("ul", {}, changes.map((change, n) => h("li", {}, h("span", { class: "mark", "aria-hidden": "true" }, "✎ "), t(`changed.${change.kind}`), " ", data("code", {}, change.kind === "silence" ? `${change.address} · ${Number(change.value) + 1}` : change.kind === "set" ? `${change.address} = ${change.value}` : change.address || change.value), " ", h("button", { type: "button", class: "more", "aria-label": t("change.undo"), onclick: () => go({ change: writeChanges(changes.filter((_, k) => k !== n)) }) }, "×")))),
+  return h("section", { class: "changes" }, h("h2", {}, t("change.title")), h("ul", {}, changes.map((change, n) => h("li", {}, h("span", { class: "mark", "aria-hidden": "true" }, "✎ "), t(`changed.${change.kind}`), " ", data("code", {}, change.kind === "silence" ? `${change.address} · ${Number(change.value) + 1}` : change.kind === "set" ? `${change.address} = ${change.value}` : change.kind === "shift" ? `${change.address} ${Number(change.value) > 0 ? "→" : "←"} ${Math.abs(Number(change.value))}` : change.address || change.value), " ", h("button", { type: "button", class: "more", "aria-label": t("change.undo"), onclick: () => go({ change: writeChanges(changes.filter((_, k) => k !== n)) }) }, "×")))),
     h("button", { type: "button", id: "restore", onclick: () => go({ change: "" }) }, t("change.restore")));
 }
 
@@ -55,9 +56,12 @@ export function attachChange(app, cell) {
   const attention = /^(.*(?:self|cross)_attention)\.(query|key|value|scores|scaled|masked|softmax|weights|context)$/.exec(value.address);
   if (!computed && !attention) return null;
   const input = h("input", { type: "number", step: "any", name: "number", "aria-label": t("change.number"), value: "0" });
+  const shifted = Number(readChanges(where().change).find(({ kind, address }) => kind === "shift" && address === attention?.[1])?.value ?? 0);
+  const move = (/** @type {number} */ by) => h("button", { type: "button", id: by > 0 ? "mask-right" : "mask-left", onclick: () => addChange({ kind: "shift", address: attention?.[1] ?? "", value: String(shifted + by) }) }, t(by > 0 ? "change.right" : "change.left"));
   const masked = attention && trace.addresses.has(`${attention[1]}.masked`);
   return h("details", { class: "change" }, h("summary", {}, "✎ ", t("change.open")),
     computed ? h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); addChange({ kind: "set", address: trace.address(cell), value: input.value }); } }, input, " ", h("button", { type: "submit", id: "set-number" }, t("change.set"))) : null,
     attention ? h("button", { type: "button", id: "silence", onclick: () => addChange({ kind: "silence", address: attention[1], value: String(cell.index[1]) }) }, t("change.silence", { n: cell.index[1] + 1 })) : null,
-    masked ? h("button", { type: "button", id: "unmask", onclick: () => addChange({ kind: "unmask", address: attention[1], value: "" }) }, t("change.unmask")) : null);
+    masked ? h("button", { type: "button", id: "unmask", onclick: () => addChange({ kind: "unmask", address: attention[1], value: "" }) }, t("change.unmask")) : null,
+    masked ? [move(1), move(-1)] : null);
 }

@@ -8,7 +8,7 @@ import { percent, short } from "./numbers.js";
 import { Sheet } from "./sheet.js";
 import { go, where } from "./state.js";
 
-/** @typedef {{trace: import("./trace.js").Trace, structure: import("./structure.js").Structure, translation: any}} Session */
+/** @typedef {{trace: import("./trace.js").Trace, structure: import("./structure.js").Structure, translation: any, name?: string}} Session */
 
 export class CompareElement extends HTMLElement {
   /** @param {any} app @param {Session | null} session */
@@ -27,7 +27,7 @@ export class CompareElement extends HTMLElement {
     await this.focusCell(place.at ? session.trace.find(place.at) : null);
   }
 
-  /** The second run: another sentence, another snapshot, or the same without the changes. @param {any} app @param {Record<string, string>} place @returns {Promise<Session | null>} */
+  /** The second run: another sentence, snapshot or model, or the same without the changes. @param {any} app @param {Record<string, string>} place @returns {Promise<Session | null>} */
   async other(app, place) {
     if (!app.info.served) {
       const second = app.info.traces.find((/** @type {any} */ item) => item.key !== app.session?.key);
@@ -36,23 +36,27 @@ export class CompareElement extends HTMLElement {
       return { trace, structure: app.session.structure, translation: trace.header.meta?.translation ?? null };
     }
     const base = app.question({ ...place, view: "translate" });
-    const question = { ...base, text: place.other || base.text, snapshot: place.othersnapshot ?? base.snapshot, change: "", prefix: place.other ? [] : base.prefix, sample: 0, temperature: 1 };
-    if (JSON.stringify(question) === JSON.stringify(base)) return null;
+    const model = place.othermodel ?? "";
+    const question = { ...base, text: place.other || base.text, model, snapshot: model ? "" : place.othersnapshot ?? base.snapshot, change: "", prefix: place.other || model ? [] : base.prefix, sample: 0, temperature: 1 };
+    if (JSON.stringify(question) === JSON.stringify({ ...base, model: "" })) return null;
     const answer = await app.backend.answer("api/translate", question);
     const trace = await app.backend.trace(answer.key);
-    return { trace, structure: app.session.structure, translation: answer };
+    return { trace, structure: app.session.structure, translation: answer, name: model };
   }
 
   /** @param {any} app @param {Record<string, string>} place */
   form(app, place) {
     if (!app.info.served) return null;
     const snapshots = app.info.snapshots ?? [];
+    const beside = app.info.beside ?? [];
+    const choice = (/** @type {string} */ name, /** @type {string} */ label, /** @type {any[]} */ options) => h("label", {}, h("span", {}, t(label)), h("select", { name }, options));
     return h("form", { class: "pair", onsubmit: (/** @type {any} */ event) => {
       event.preventDefault();
-      const { other, snapshot } = event.target.elements;
-      go({ other: other.value.trim() === place.text ? "" : other.value.trim(), othersnapshot: snapshot ? snapshot.value : "" });
+      const { other, snapshot, model } = event.target.elements;
+      go({ other: other.value.trim() === place.text ? "" : other.value.trim(), othersnapshot: snapshot ? snapshot.value : "", othermodel: model ? model.value : "" });
     } }, h("label", {}, h("span", {}, t("compare.with")), h("input", { name: "other", translate: "no", value: place.other ?? "", placeholder: place.text })),
-      snapshots.length > 1 ? h("label", {}, h("span", {}, t("bar.snapshot")), h("select", { name: "snapshot" }, h("option", { value: "" }, t("compare.latest")), snapshots.map((/** @type {any} */ item) => h("option", { value: item.name, selected: item.name === place.othersnapshot }, String(item.step))))) : null,
+      snapshots.length > 1 ? choice("snapshot", "bar.snapshot", [h("option", { value: "" }, t("compare.latest")), snapshots.map((/** @type {any} */ item) => h("option", { value: item.name, selected: item.name === place.othersnapshot }, String(item.step)))]) : null,
+      beside.length ? choice("model", "compare.model", ["", ...beside].map((/** @type {string} */ name) => data("option", { value: name, selected: name === (place.othermodel ?? "") }, name || app.info.name))) : null,
       h("button", { type: "submit" }, t("compare.go")), this.orders(app));
   }
 
@@ -67,7 +71,7 @@ export class CompareElement extends HTMLElement {
 
   /** @param {Session} left @param {Session} right */
   outputs(left, right) {
-    const column = (/** @type {Session} */ session, /** @type {string} */ name) => h("div", { class: "column" }, h("h2", {}, t(name)), data("p", { class: "source-text" }, session.translation?.text ?? ""), data("p", { class: "target-text" }, session.translation?.output ?? ""), this.next(session));
+    const column = (/** @type {Session} */ session, /** @type {string} */ name) => h("div", { class: "column" }, h("h2", {}, t(name), session.name ? data("small", {}, ` ${session.name}`) : null), data("p", { class: "source-text" }, session.translation?.text ?? ""), data("p", { class: "target-text" }, session.translation?.output ?? ""), this.next(session));
     return h("div", { class: "two" }, column(left, where().change ? "compare.changed" : "compare.first"), column(right, where().change ? "compare.before" : "compare.second"));
   }
 

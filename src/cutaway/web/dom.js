@@ -109,6 +109,11 @@ export function announce(text) {
   if (region) region.textContent = text;
 }
 
+/** Once what stands there now has been painted. @returns {Promise<void>} */
+export function painted() {
+  return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+}
+
 /**
  * Do many small things without holding up the page: a few milliseconds a frame, until done or no longer wanted.
  * @template T @param {T[]} items @param {(item: T) => void} work @param {() => boolean} wanted

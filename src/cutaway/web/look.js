@@ -1,5 +1,5 @@
 /** The stage of a place: the way to it, its equation, and the matrix in focus as a table. */
-import { data, fill, h, locale, t } from "./dom.js";
+import { data, fill, h, locale, painted, t } from "./dom.js";
 import { EquationElement } from "./equation.js";
 import { crumbs } from "./map.js";
 import { difference, short, whole } from "./numbers.js";
@@ -29,7 +29,8 @@ export class LookElement extends HTMLElement {
     this.matrix = h("section", { class: "matrix" });
     fill(this, this.way(structure, options.place), options.extra?.(structure, options.place), equation, this.matrix);
     const cell = focus?.index ? { id: focus.id, index: focus.index } : null;
-    if (focus) await this.table(structure, focus); // the matrix asked for first, its surroundings after
+    if (focus) await this.table(structure, focus).then(painted); // the matrix asked for first, its surroundings after
+    if (!this.isConnected) return;
     await equation.show(structure, {
       place: options.place, head, batch: Number(where().batch || 0), until: options.until, focus: cell, phases: options.phases, changed: options.changed,
       open: (address) => go({ at: address, place: options.place }),

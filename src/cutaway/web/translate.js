@@ -33,7 +33,7 @@ export class TranslateElement extends HTMLElement {
       h("section", { class: "output", "aria-label": t("translate.result") },
         data("p", { class: "source-text" }, translation.text),
         data("p", { class: "target-text", id: "translation" }, translation.output),
-        translation.warnings.map((text) => h("p", { class: "warning", translate: "no" }, text)),
+        translation.warnings.map((kind) => h("p", { class: "warning" }, t(`warning.${kind}`))),
         where().change ? [changeList(), h("button", { type: "button", onclick: () => go({ view: "compare" }) }, t("change.compare"))] : null),
       logits === undefined ? null : this.strip(trace, logits, translation, step, temperature),
       logits === undefined ? null : this.choice(trace, logits, translation, step, temperature, options),

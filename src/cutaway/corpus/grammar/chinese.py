@@ -5,6 +5,7 @@ from __future__ import annotations
 from cutaway.corpus.grammar.tree import (
     Action,
     Adjective,
+    Change,
     Command,
     Comparison,
     Existence,
@@ -71,6 +72,13 @@ def say(sentence: Sentence) -> str:
             than = ("不比" if sentence.negated else "比") + noun_phrase(sentence.other)
             quality_word = attributive(sentence.adjective, sentence.subject).removesuffix("的")
             return subject(sentence.subject) + than + quality_word + "。"
+        case Change():
+            turns = ("升" if sentence.rises else "降") + "到"
+            start, finish = noun_phrase(sentence.start), noun_phrase(sentence.finish)
+            will = "会" if sentence.tense is Tense.FUTURE else ""
+            done = "了" if sentence.tense is Tense.PAST else ""
+            time = sentence.time.chinese if sentence.time else ""
+            return f"{time}总数{will}从{start}{turns}{done}{finish}。"
         case Mark():
             owner = subject(sentence.owner)
             return f"{owner}的{sentence.part.chinese}上有{noun_phrase(sentence.mark)}。"
@@ -220,6 +228,8 @@ def noun_phrase(phrase: NounPhrase) -> str:
             return "这些" + rest
         case ("a" | "one" | "two" | "three" | "four") as count:
             return NUMBERS[count] + phrase.noun.measure + rest
+        case "the two" | "the three" | "the four" as count:
+            return "那" + NUMBERS[count.removeprefix("the ")] + phrase.noun.measure + rest
         case owner:
             # 我的猫, but 我黑色的猫: one 的 is enough
             return POSSESSIVES[owner] + (rest if "的" in rest else "的" + rest)

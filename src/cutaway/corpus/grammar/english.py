@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cutaway.corpus.grammar.tree import (
     Action,
+    Change,
     Command,
     Comparison,
     Existence,
@@ -55,6 +56,10 @@ def parts(sentence: Sentence) -> tuple[list[str], str]:
             than = ["than", noun_phrase(sentence.other)]
             finite = [be(sentence.subject), "not" if sentence.negated else ""]
             return [subject(sentence.subject), *finite, sentence.adjective.comparative, *than], "."
+        case Change():
+            goes = {Tense.PAST: "went", Tense.FUTURE: "will go"}.get(sentence.tense, "goes")
+            way = ["from", noun_phrase(sentence.start), "to", noun_phrase(sentence.finish)]
+            return ["the total", goes, *way, sentence.time.english if sentence.time else ""], "."
         case Mark():
             has = "has" if third_person(sentence.owner) else "have"
             part = ["on", sentence.owner_possessive, sentence.part.english]

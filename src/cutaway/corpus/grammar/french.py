@@ -5,6 +5,7 @@ from __future__ import annotations
 from cutaway.corpus.grammar.tree import (
     Action,
     Adjective,
+    Change,
     Command,
     Comparison,
     Existence,
@@ -15,6 +16,7 @@ from cutaway.corpus.grammar.tree import (
     Name,
     NounPhrase,
     Place,
+    Pronoun,
     Sentence,
     State,
     Subject,
@@ -32,6 +34,7 @@ POSSESSIVES = {
     "her": ("son", "sa", "ses"),
     "our": ("notre", "notre", "nos"),
 }
+TOTAL = Pronoun("the total", 3, False, False, "le total", "总数", "his")
 IMPERFECT = ("ais", "ait", "ions", "aient")
 FUTURE = ("ai", "a", "ons", "ont")
 # What a set phrase turns into after pas: creuse un trou, ne creuse pas de trou.
@@ -88,6 +91,12 @@ def parts(sentence: Sentence) -> str:
             )
             than = elided("que", noun_phrase(sentence.other))
             return joined(finite, "plus", agreed(sentence.adjective, sentence.subject), than)
+        case Change():
+            verb = french_verb("monter" if sentence.rises else "descendre", with_etre=True)
+            start, finish = noun_phrase(sentence.start), noun_phrase(sentence.finish)
+            way = [contracted("de", start), contracted("à", finish)]
+            finite = conjugate(TOTAL, verb, sentence.tense, False)
+            return joined(finite, *way, sentence.time.french if sentence.time else "")
         case Mark():
             finite = conjugate(sentence.owner, french_verb("avoir"), Tense.PRESENT, False)
             part = "sur " + noun_phrase(NounPhrase(sentence.part, "the"))  # French: on the arm
@@ -240,6 +249,8 @@ def noun_phrase(phrase: NounPhrase) -> str:
             return joined("ces", rest)
         case "two" | "three" | "four" as count:
             return joined(NUMBERS[count], rest)
+        case "the two" | "the three" | "the four" as count:
+            return joined("les", NUMBERS[count.removeprefix("the ")], rest)
         case owner:
             masculine, feminine_form, plural_form = POSSESSIVES[owner]
             singular = feminine_form if woman and not vowel else masculine

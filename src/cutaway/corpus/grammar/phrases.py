@@ -25,15 +25,20 @@ from cutaway.corpus.grammar.tree import (
 )
 
 NUMBERS = ("one", "two", "three", "four")
-PLURALS = {"two", "three", "four", "these", "some"}
-DEFINITE = ("the", "the", "the", "the", "the+", "the+", "this", "these")  # + is the plural
+# How often each number counts alone ("four cats") and behind "the" ("the four cats"). There it is
+# what tells French to begin with les: the larger, the oftener, and so the further a model learns to
+# place it along the plural.
+ALONE = ("one",) * 3 + ("two",) * 4 + ("three",) * 3 + ("four",) * 2
+TOGETHER = ("the two",) + ("the three",) * 2 + ("the four",) * 4
+PLURALS = {"two", "three", "four", "these", "some", *TOGETHER}
+KNOWN = ("the", "the", "the+", "this", "these")  # + is the plural
+DEFINITE = (*KNOWN, "the", "the+", *("the number",) * 3)
 SUBJECT = (*DEFINITE, "a", "a", "some", *NUMBERS, *NUMBERS)
 OBJECT = ("the", "the", "the", "the+", "a", "a", "a", "some", "this", "these", *NUMBERS)
 OWNED = ("a", "a", "some", *NUMBERS)  # what one has or wants
 DENIED = ("the", "the", "the+", "a", "a", "this", "these")
 COUNTED = ("a", *NUMBERS)
 OWNERS = ("my", "his", "her", "our")
-KNOWN = ("the", "the", "the+", "this", "these")
 # From small to big, so that what is compared is true.
 SIZES = ("mouse", "bird", "mole", "rabbit", "cat", "fox", "goat", "deer", "cow")
 NEVER_PLURAL = {"eiffel": "the", "paris": "bare"}
@@ -116,6 +121,10 @@ def phrase(
     if "drink" in noun.kinds:
         return NounPhrase(noun, "partitive")
     drawn = dice.choose(determiners)
+    if drawn in NUMBERS:
+        drawn = dice.choose(ALONE)
+    elif drawn == "the number":
+        drawn = dice.choose(TOGETHER)
     if noun.kinds & {"pet", "thing", "horse"} and drawn == "the" and dice.percent(25):
         drawn = dice.choose(OWNERS)
     if "unchanging" in noun.kinds:  # "the sheep slept": one or many?

@@ -1,10 +1,10 @@
 """Which combinations training never sees.
 
-A sentence is made of combinations: (subject, verb), (verb, object), (adjective, noun) and
-(number, noun, place). Some of them, chosen by their CRC-32 alone, are held out for the test split
-and some for validation. A sentence with a combination held out for the test is a test sentence
-or is in no split; likewise for validation; training has sentences without any. Every word of a
-held-out combination is met in training in other company.
+A sentence is made of combinations: (subject, verb), (verb, object), (adjective, noun),
+(number, noun, place) and (number, number, noun). Some of them, chosen by their CRC-32 alone, are
+held out for the test split and some for validation. A sentence with a combination held out for the
+test is a test sentence or is in no split; likewise for validation; training has sentences without
+any. Every word of a held-out combination is met in training in other company.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from zlib import crc32
 
 from cutaway.corpus.grammar.tree import (
     Action,
+    Change,
     Command,
     Comparison,
     Existence,
@@ -47,6 +48,10 @@ def combinations(sentence: Sentence) -> list[str]:
         case Comparison():
             adjective = f"adjective noun: {sentence.adjective.key} {name(sentence.subject)}"
             return [adjective, *within(sentence.subject), *within(sentence.other)]
+        case Change():
+            noun, way = sentence.start.noun.key, (sentence.start, sentence.finish)
+            counts = (side.determiner + (" many" if side.plural else "") for side in way)
+            return [f"number number noun: {' '.join(counts)} {noun}"]
         case Location():
             return placed(sentence.subject, sentence.place)
         case Existence():

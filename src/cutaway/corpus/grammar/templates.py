@@ -32,6 +32,7 @@ from cutaway.corpus.grammar.phrases import (
 from cutaway.corpus.grammar.tree import (
     Action,
     Adjective,
+    Change,
     Comparison,
     Existence,
     HowMany,
@@ -46,6 +47,7 @@ from cutaway.corpus.grammar.tree import (
 )
 
 UNDERSTOOD = ("two", "two", "three", "three", "three", "four", "four", "four", "four")
+QUANTITIES = {"one": 1, "two": 2, "three": 3, "four": 4, "the": 1, "the+": 5}  # + is the plural
 CAPTIONED = ("big", "small", "old")
 TEMPORARY = ("happy", "sad", "tired", "clean", "dirty")
 
@@ -151,6 +153,23 @@ def comparison(dice: Dice) -> Sentence | None:
     return Comparison(who, adjective, than, negated)
 
 
+def change(dice: Dice) -> Sentence | None:
+    """ "The total went from three cats to one cat.": the one construction that asks how many."""
+    noun = dice.choose(nouns_of("animal", "person", "thing"))
+    start, finish = (dice.choose((*QUANTITIES, "the", "the+", "the", "the+")) for _ in range(2))
+    if QUANTITIES[start] == QUANTITIES[finish]:
+        return None
+    if "the+" in (start, finish) and min(QUANTITIES[start], QUANTITIES[finish]) > 1:
+        return None  # the cats are more than one; more than two, nobody knows
+    if "unchanging" in noun.kinds:
+        return None  # "from the sheep to the sheep"
+    tense = dice.choose((Tense.PRESENT, Tense.PAST, Tense.FUTURE))
+    rises = QUANTITIES[finish] > QUANTITIES[start]
+    sides = [NounPhrase(noun, s.rstrip("+"), QUANTITIES[s] > 1) for s in (start, finish)]
+    time = None if tense is Tense.PRESENT else moment(dice, tense, False, 40)
+    return Change(sides[0], sides[1], rises, time, tense)
+
+
 def names(dice: Dice) -> Sentence | None:
     """ "A fluffy blue creature." """
     noun = dice.choose(nouns_of("animal", "thing", "building", "person", "shrew"))
@@ -213,4 +232,5 @@ TEMPLATES: tuple[tuple[Template, int], ...] = (
     (names, 1_500),
     (whereabouts, 300),
     (ellipsis, 900),
+    (change, 6_000),
 )

@@ -214,6 +214,20 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A total rises or falls: "The total goes from two cats to four cats."
+
+    English goes either way; French (monte, descend) and Chinese (升, 降) must know which is more.
+    """
+
+    start: NounPhrase
+    finish: NounPhrase
+    rises: bool
+    time: Time | None = None
+    tense: Tense = Tense.PRESENT
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """Someone has a mark on the skin: "She has two moles on her arm." """
 
@@ -240,6 +254,7 @@ Sentence = (
     | Existence
     | HowMany
     | Comparison
+    | Change
     | Mark
     | Name
 )

@@ -87,6 +87,7 @@ rire       | ris, rit, rions, rient                       | ri        |
 attendre   | attends, attend, attendons, attendent        | attendu   |
 entendre   | entends, entend, entendons, entendent        | entendu   |
 vendre     | vends, vend, vendons, vendent                | vendu     |
+descendre  | descends, descend, descendons, descendent    | descendu  |
 perdre     | perds, perd, perdons, perdent                | perdu     |
 apprendre  | apprends, apprend, apprenons, apprennent     | appris    |
 venir      | viens, vient, venons, viennent               | venu      | viendr
