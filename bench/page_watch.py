@@ -24,6 +24,10 @@ from cutaway.config import RunConfig
 from cutaway.train.events import Event, Saved, Updated
 from cutaway.train.run import train
 
+CAUGHT_UP = """() => {
+  const frames = [...document.querySelectorAll('.film figure')];
+  return frames.length > 0 && frames.every((frame) => frame.querySelector('cut-heat'));
+}"""
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
 
 
@@ -50,7 +54,8 @@ class Blocks:
         text = SENTENCE.replace(" ", "+")
         learn = f"{self.server.url}#/learn?lang=en&text={text}"
         self.page.goto(learn if self.watched else "about:blank")
-        self.page.wait_for_timeout(1500)  # the first look at an open page is not the training's
+        if self.watched:  # opening the page is not watching it: let it catch up first
+            self.page.wait_for_function(CAUGHT_UP, timeout=60_000)
         self.began = (event.update, time.perf_counter())
 
 

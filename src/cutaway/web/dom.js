@@ -109,9 +109,9 @@ export function announce(text) {
   if (region) region.textContent = text;
 }
 
-/** Once what stands there now has been painted. @returns {Promise<void>} */
+/** Once what stands there now has been painted: when the frame after the next begins. @returns {Promise<void>} */
 export function painted() {
-  return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))));
 }
 
 /**

@@ -54,8 +54,10 @@ export class LearnElement extends HTMLElement {
       fill(this.heads, h("p", { class: "hint" }, t("learn.snapshots")));
       return;
     }
-    const most = run.running ? 6 : 8; // a run under way has better things to do than to be recorded
-    const chosen = snapshots.length > most ? range(most).map((n) => snapshots[Math.round((n * (snapshots.length - 1)) / (most - 1))]) : snapshots;
+    const most = 8;
+    // Every so many, so many doubling as they grow: what was recorded stays, for a run under way has better things to do.
+    const every = 2 ** Math.ceil(Math.log2(Math.max(1, snapshots.length / most)));
+    const chosen = snapshots.filter((/** @type {any} */ _, /** @type {number} */ n) => n % every === 0 || (!run.running && n === snapshots.length - 1));
     const head = Number(where().head || 0);
     const about = [text, head, where().layer, where().at].join("|");
     if (this.about !== about) this.frames.clear();
