@@ -28,28 +28,30 @@ export class LookElement extends HTMLElement {
     this.equation = equation;
     this.matrix = h("section", { class: "matrix" });
     fill(this, this.way(structure, options.place), options.extra?.(structure, options.place), equation, this.matrix);
-    const cell = focus?.index ? { id: focus.id, index: focus.index } : null;
+    this.wanted = focus; // the reader may walk on while this is drawn
     if (focus) await this.table(structure, focus).then(painted); // the matrix asked for first, its surroundings after
     if (!this.isConnected) return;
+    const cell = this.wanted?.index ? { id: this.wanted.id, index: this.wanted.index } : null;
     await equation.show(structure, {
       place: options.place, head, batch: Number(where().batch || 0), until: options.until, focus: cell, phases: options.phases, changed: options.changed,
       open: (address) => go({ at: address, place: options.place }),
       openPlace: (place) => go({ place, at: "" }),
       setHead: (n) => go({ head: String(n), at: moveHead(structure, where().at, n) }),
     });
-    await this.focus(focus);
+    await this.focus(this.wanted);
     this.reveal();
   }
 
   /** Another cell or matrix of the same place. @param {{id: number, index: number[] | null} | null} focus */
   async focus(focus) {
     const structure = /** @type {Structure} */ (this.structure);
+    this.wanted = focus;
     const cell = focus?.index ? { id: focus.id, index: focus.index } : null;
     const equation = /** @type {EquationElement} */ (this.equation);
     if (equation.options) equation.options.focus = cell;
     for (const tile of equation.querySelectorAll(".tile.here")) tile.classList.remove("here");
     if (focus) for (const tile of equation.querySelectorAll(`[data-value="${CSS.escape(structure.trace.values[focus.id].address)}"]`)) tile.classList.add("here");
-    equation.light(cell);
+    if (equation.structure) equation.light(cell);
     if (focus) await this.table(structure, focus);
     else fill(this.matrix, h("p", { class: "hint" }, t("matrix.hint")));
   }
