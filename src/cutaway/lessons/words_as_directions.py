@@ -266,14 +266,16 @@ def _numbers(words: Words, pairs: list[tuple[str, str]]) -> Step:
             f"order is {order}; of {len(pairs)} single noun directions {rising} have all four in "
             f"order, where chance alone would give {len(pairs) / 24:.0f}.\n"
             "Nobody told the model how numbers follow one another, and the dot products are small: "
-            "another training, with another seed or on another kind of processor, moves them. What "
-            "in its task could have put them in order? The next step shows it.",
+            "another training, with another seed or on another kind of processor, moves them. The "
+            "demo's seed was chosen among several because the order came out with it, so take it "
+            "as a picture of what can be learned, not as a law. What in its task could have put them in order? The next step shows it.",
             "“多于一个”有程度之分吗？把四个数词沿 cats − cat 量一量，再沿"
             f"{len(pairs)} 个名词的“复数 − 单数”的平均量一量。沿 cats − cat 的顺序是 {order}；"
             f"{len(pairs)} 个单独的名词方向里有 {rising} 个把四个数全部排好，"
             f"若全凭偶然只会有约 {len(pairs) / 24:.0f} 个。\n"
             "没有人告诉模型数是怎样排列的，这些点积也很小：换一个种子、换一种处理器重新训练，"
-            "它们都会变动。任务里的什么让它们排成了顺序？下一步来看。",
+            "它们都会变动。演示模型的种子是从几个里挑出来的，因为它恰好排出了这个顺序："
+            "请当作“可以学到什么”的例子，而不是定律。任务里的什么让它们排成了顺序？下一步来看。",
         ),
         matrices=(
             Matrix(
