@@ -268,7 +268,8 @@ def _numbers(words: Words, pairs: list[tuple[str, str]]) -> Step:
             "Nobody told the model how numbers follow one another, and the dot products are small: "
             "another training, with another seed or on another kind of processor, moves them. The "
             "demo's seed was chosen among several because the order came out with it, so take it "
-            "as a picture of what can be learned, not as a law. What in its task could have put them in order? The next step shows it.",
+            "as a picture of what can be learned, not as a law. What in its task could have put "
+            "them in order? The next step shows it.",
             "“多于一个”有程度之分吗？把四个数词沿 cats − cat 量一量，再沿"
             f"{len(pairs)} 个名词的“复数 − 单数”的平均量一量。沿 cats − cat 的顺序是 {order}；"
             f"{len(pairs)} 个单独的名词方向里有 {rising} 个把四个数全部排好，"
