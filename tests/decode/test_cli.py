@@ -41,6 +41,15 @@ def test_nothing_and_symbols_alone_come_back_even_where_they_name_a_folder(
         assert run("translate", model_path, text) == text + "\n"
 
 
+def test_a_text_longer_than_any_file_name_is_a_text(
+    model_path: Path, translator: Translator
+) -> None:
+    text = " ".join(LINES * 40)[:300]
+    assert len(text) == 300
+    (whole,) = translator.translate([text])
+    assert run("translate", model_path, text) == whole.text + "\n"
+
+
 def test_standard_input_in_order(model_path: Path, translator: Translator) -> None:
     given = "\n".join([*LINES, "", "..."]).encode()
     assert run("translate", model_path, given=given) == expected(translator) + "\n...\n"

@@ -1,6 +1,7 @@
 """`cutaway translate`: a text, standard input, a file or a .po catalogue, in order."""
 
 import json
+import os
 import queue
 import sys
 import threading
@@ -108,14 +109,11 @@ def translate(
 
 def _existing_file(text: str | None) -> Path | None:
     """The argument as a file, if it is one; a .po that is not there is an error, not a text."""
-    if text is None or "\n" in text or len(text) > 1000:
-        return None
-    if not any(letter.isalnum() for letter in text):
+    if text is None or not any(letter.isalnum() for letter in text):
         return None  # nothing, or symbols alone, is a text too ("." names a folder): kept as it is
-    path = Path(text)
-    if path.is_file():
-        return path
-    if path.suffix == ".po" or path.is_dir():
+    if os.path.isfile(text):  # unlike Path.is_file, false for a text too long to be a name
+        return Path(text)
+    if text.endswith(".po") or os.path.isdir(text):
         raise InputError(f"{text} is no file; give a text, or the path of a text or .po file")
     return None
 
