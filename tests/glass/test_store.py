@@ -1,11 +1,13 @@
 """A trace as data: the same after a round trip, and readable without this package."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from cutaway import glass
 from cutaway.errors import TraceError
@@ -139,6 +141,26 @@ def test_windows_carry_their_cells(trace: glass.Trace) -> None:
         served.window(name, [(0, 1)])
     with pytest.raises(TraceError, match="runs backwards"):
         served.window(name, [(0, 1), (1, 2), (3, 1), (0, 1)])
+
+
+def test_the_extent_of_a_value_is_of_its_finite_numbers() -> None:
+    inf, nan = math.inf, math.nan
+    cases: list[tuple[Tensor, tuple[float, float, bool]]] = [
+        (torch.tensor([[3.0, -2.0, 7.5], [0.25, 1.0, -1.5]]).T[1:], (-2.0, 7.5, True)),
+        (torch.tensor([1.0, inf, -4.0]), (-4.0, 1.0, False)),
+        (torch.tensor([nan, 2.0]), (2.0, 2.0, False)),
+        (torch.tensor([-inf, nan]), (0.0, 0.0, False)),
+        (torch.tensor([True, False]), (0.0, 1.0, True)),
+        (torch.tensor([5, -3]), (-3.0, 5.0, True)),
+        (torch.tensor([0.5, -8.0]).bfloat16(), (-8.0, 0.5, True)),
+        (torch.empty(3, 0), (0.0, 0.0, True)),
+    ]
+    for tensor, expected in cases:
+        with glass.record() as trace:
+            tensor.clone()
+        assert Served(trace).extent(0) == expected, tensor
+    with pytest.raises(TraceError, match="no value"):
+        Served(trace).extent(99)
 
 
 def test_the_api_answers_in_plain_data(trace: glass.Trace) -> None:

@@ -1,5 +1,6 @@
 """The routes: what they answer, what they refuse, and that one clear line says why."""
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,45 @@ def test_numbers_travel_as_bytes(client: Client) -> None:
     assert one == tensor.contiguous().numpy().tobytes()
     part = client.get(f"/glass/{key}/buffer/{value['buffer']}?start=5&stop=9").content
     assert part == one[20:36]
-    both = client.get(f"/glass/{key}/buffers?ids={value['buffer']},0").content
-    assert both.startswith(one)
     block = client.get(
         f"/glass/{key}/window", params={"address": "probabilities", "spans": "0:1,1:3,0:5"}
     )
     assert block.headers["x-shape"] == "1,2,5"
     assert block.content == tensor[:, 1:3, :5].contiguous().numpy().tobytes()
+
+
+def test_many_numbers_travel_in_one_answer(client: Client) -> None:
+    key = translate(client)["key"]
+    header = client.get(f"/glass/{key}").json()
+    place, value = next(
+        (n, v) for n, v in enumerate(header["values"]) if v["address"] == "probabilities"
+    )
+    buffer = value["buffer"]
+    tensor = client.session.run(key).served.trace["probabilities"].tensor
+    flat = tensor.flatten()
+    parts = [
+        {"buffer": buffer, "start": 3, "stop": 8},
+        {"buffer": buffer, "rows": [7, 0, 11], "cols": [5, 2]},
+        {"value": place},
+        {"buffer": buffer, "rows": [], "cols": [1]},
+        {"buffer": buffer, "start": 0, "stop": flat.numel()},
+    ]
+    answer = client.post(f"/glass/{key}/numbers", json={"parts": parts}).content
+    assert answer[:20] == flat[3:8].numpy().tobytes()
+    assert answer[24:48] == flat[[12, 9, 5, 2, 16, 13]].numpy().tobytes()
+    assert struct.unpack("<3d", answer[48:72]) == (tensor.min(), tensor.max(), 1.0)
+    assert answer[72:].startswith(flat.numpy().tobytes())
+
+    def refused(part: dict[str, Any]) -> str:
+        response = client.post(f"/glass/{key}/numbers", json={"parts": [part]})
+        assert response.status_code in (400, 404)
+        return error(response)
+
+    assert "no buffer 99999" in refused({"buffer": 99999, "start": 0, "stop": 1})
+    assert "no value 99999" in refused({"value": 99999})
+    beyond = {"buffer": buffer, "rows": [flat.numel() - 1], "cols": [0, 1]}
+    assert f"has {flat.numel()}" in refused(beyond)
+    assert "cells -1 to 0" in refused({"buffer": buffer, "rows": [-1, 0], "cols": [0]})
 
 
 def test_a_cell_is_explained_and_the_run_proven(client: Client) -> None:
@@ -248,7 +281,11 @@ def test_missing_things_get_one_line(client: Client) -> None:
     unknown = client.post("/api/lessons/none", json={})
     assert unknown.status_code == 422
     assert "by-hand" in error(unknown)  # the ones there are
-    assert client.get(f"/glass/{key}/buffers?ids=a,b").status_code == 400
+    wrong: list[Any] = [{"buffer": 0}, {"buffer": "a", "start": 0, "stop": 1}, {"address": 1}, []]
+    for part in wrong:
+        response = client.post(f"/glass/{key}/numbers", json={"parts": [part]})
+        assert response.status_code == 422, part
+        assert error(response)
     assert client.get(f"/glass/{key}/window?address=probabilities&spans=x").status_code == 400
 
 

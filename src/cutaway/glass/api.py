@@ -6,11 +6,15 @@ docs/glass-api.md lists the routes that serve them.
 
 import gzip
 import json
+import math
 import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from cutaway.errors import TraceError
 from cutaway.glass.address import parse
@@ -77,12 +81,48 @@ class Served:
         """The header of the trace format, as JSON text."""
         return self._built()[0]
 
-    def buffer(self, number: int) -> bytes:
-        """All numbers of one buffer."""
+    def buffer(self, number: int, start: int = 0, stop: int | None = None) -> bytes:
+        """The numbers of one buffer, or a stretch of them."""
+        return raw(self._numbers(number)[start:stop])
+
+    def cells(self, number: int, rows: Sequence[int], cols: Sequence[int]) -> bytes:
+        """The numbers of a buffer at r + c for every r of `rows` and c of `cols`, row by row."""
+        numbers = self._numbers(number)
+        if len(rows) * len(cols) > CELLS:
+            raise TraceError(f"{len(rows) * len(cols):,} cells; ask for at most {CELLS:,} at once")
+        if not rows or not cols:
+            return b""
+        if min(rows) + min(cols) < 0 or max(rows) + max(cols) >= len(numbers):
+            raise TraceError(
+                f"cells {min(rows) + min(cols)} to {max(rows) + max(cols)}; "
+                f"buffer {number} has {len(numbers)}"
+            )
+        places = torch.tensor(rows)[:, None] + torch.tensor(cols)[None, :]
+        return raw(numbers[places.flatten()])
+
+    def extent(self, number: int) -> tuple[float, float, bool]:
+        """Smallest and largest finite number of a value, and whether all its numbers are finite."""
+        if not 0 <= number < len(self.trace.values):
+            raise TraceError(f"no value {number}; this trace has {len(self.trace.values)}")
+        tensor = self.trace.numbers(self.trace.values[number])
+        if not tensor.dtype.is_floating_point or tensor.dtype.itemsize < 4:
+            tensor = tensor.double()
+        if tensor.numel() == 0:
+            return 0.0, 0.0, True
+        low, high = (end.item() for end in torch.aminmax(tensor))
+        if math.isfinite(low) and math.isfinite(high):
+            return low, high, True
+        finite = tensor[torch.isfinite(tensor)]
+        if finite.numel() == 0:
+            return 0.0, 0.0, False
+        low, high = (end.item() for end in torch.aminmax(finite))
+        return low, high, False
+
+    def _numbers(self, number: int) -> Tensor:
         buffers = self._built()[1]
         if not 0 <= number < len(buffers):
             raise TraceError(f"no buffer {number}; this trace has {len(buffers)}")
-        return raw(buffers[number].read())
+        return buffers[number].read()
 
     def window(
         self, address: str, spans: Sequence[tuple[int, int]] | None = None

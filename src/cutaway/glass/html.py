@@ -25,6 +25,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))
 _LITERAL = re.compile(r'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
 _BLANKS = re.compile(r" ?(=>|===|!==|[{}(),;:=<>?&|]+) ?")
 _COMMENT = re.compile(r"/\*\*.*?\*/ ?", re.DOTALL)
+_REMARK = re.compile(r"\s*// .*$", re.MULTILINE)  # addresses have no blank behind their slashes
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def script() -> str:
         done.append(name)
         exports = ", ".join(_EXPORT.findall(text))
         body = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_scope(found[2])};", text)
-        body = _COMMENT.sub("", _EXPORT.sub("", body))
+        body = _REMARK.sub("", _COMMENT.sub("", _EXPORT.sub("", body)))
         lines = (_squeezed(line.strip()) for line in body.splitlines())
         inside = "\n".join(line for line in lines if line)
         parts.append(f"const {_scope(name)} = (() => {{\n{inside}\nreturn {{ {exports} }};\n}})();")

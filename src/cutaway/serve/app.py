@@ -37,7 +37,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
-BODY = 64_000  # bytes of a question
+BODY = 1 << 20  # bytes of a question
 
 T = TypeVar("T")
 

@@ -1,22 +1,53 @@
 """Recorded runs over HTTP: docs/glass-api.md, and what the page needs to ask in one call."""
 
 import asyncio
+import struct
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
 
 from cutaway.glass.api import Served
 from cutaway.glass.html import LANGUAGES, carried_html
-from cutaway.glass.store import raw
-from cutaway.glass.values import Buffer
 from cutaway.serve.session import Recorded, Session
 
-TOGETHER = 64 << 20  # bytes of buffers in one answer
+TOGETHER = 64 << 20  # bytes of numbers in one answer
 BYTES = "application/octet-stream"
 
 T = TypeVar("T")
+
+
+class Stretch(BaseModel):
+    """Elements start … stop of a buffer."""
+
+    buffer: int
+    start: int = Field(ge=0)
+    stop: int = Field(ge=0)
+
+
+class Cells(BaseModel):
+    """The elements r + c of a buffer, for every r of `rows` and c of `cols`."""
+
+    buffer: int
+    rows: list[int]
+    cols: list[int]
+
+
+class Extent(BaseModel):
+    """Least, greatest and "all finite" (0 or 1) of a value, as three float64."""
+
+    value: int
+
+
+Part = Stretch | Cells | Extent
+
+
+class Wanted(BaseModel):
+    """What is asked for in one call."""
+
+    parts: list[Part] = Field(max_length=4096)
 
 
 def glass_routes(session: Session) -> APIRouter:
@@ -39,21 +70,11 @@ def glass_routes(session: Session) -> APIRouter:
     async def structure(key: str) -> Response:
         return Response(served(key).structure(), media_type="application/json")
 
-    @router.get("/{key}/buffers")
-    async def buffers(key: str, ids: Annotated[str, Query(max_length=20_000)]) -> Response:
-        """Several buffers, each padded to a multiple of 8 bytes: one call a view."""
-        held = _buffers(served(key))
-        try:
-            chosen = [held[int(part)] for part in ids.split(",") if not part.startswith("-")]
-        except (ValueError, IndexError):
-            raise HTTPException(400, f"ids {ids[:40]!r}; expected numbers of buffers") from None
-        if sum(buffer.bytes for buffer in chosen) > TOGETHER:
-            raise HTTPException(400, f"{len(chosen)} buffers at once are too many; ask for fewer")
-        parts = []
-        for buffer in chosen:
-            chunk = raw(buffer.read())
-            parts += [chunk, b"\0" * (-len(chunk) % 8)]
-        return Response(b"".join(parts), media_type=BYTES)
+    @router.post("/{key}/numbers")
+    async def numbers(key: str, wanted: Wanted) -> Response:
+        """Several answers, each padded to a multiple of 8 bytes: one call a view."""
+        found = served(key)
+        return Response(await aside(lambda: _joined(found, wanted.parts)), media_type=BYTES)
 
     @router.get("/{key}/buffer/{place}")
     async def buffer(
@@ -63,10 +84,7 @@ def glass_routes(session: Session) -> APIRouter:
         stop: Annotated[int | None, Query(ge=0)] = None,
     ) -> Response:
         """One buffer, or a stretch of it in elements."""
-        held = _buffers(served(key))
-        if not 0 <= place < len(held):
-            raise HTTPException(404, f"no buffer {place}; this trace has {len(held)}")
-        return Response(raw(held[place].read()[start:stop]), media_type=BYTES)
+        return Response(served(key).buffer(place, start, stop), media_type=BYTES)
 
     @router.get("/{key}/window")
     async def window(key: str, address: str, spans: str = "") -> Response:
@@ -122,5 +140,18 @@ def glass_routes(session: Session) -> APIRouter:
     return router
 
 
-def _buffers(served: Served) -> list[Buffer]:
-    return served._built()[1]
+def _joined(found: Served, parts: list[Part]) -> bytes:
+    answers: list[bytes] = []
+    for part in parts:
+        match part:
+            case Stretch():
+                chunk = found.buffer(part.buffer, part.start, part.stop)
+            case Cells():
+                chunk = found.cells(part.buffer, part.rows, part.cols)
+            case Extent():
+                low, high, finite = found.extent(part.value)
+                chunk = struct.pack("<3d", low, high, finite)
+        answers += [chunk, b"\0" * (-len(chunk) % 8)]
+        if sum(map(len, answers)) > TOGETHER:
+            raise HTTPException(400, f"{len(parts)} parts at once are too many; ask for fewer")
+    return b"".join(answers)

@@ -67,10 +67,6 @@ class Progress:
         return []
 
 
-def _named(entry: dict[str, Any]) -> dict[str, Any]:
-    return {"name": str(entry["update"]), "step": entry["update"]}
-
-
 def _lines(path: Path) -> list[dict[str, Any]]:
     """The whole lines of a log that may be growing."""
     found = []

@@ -4,13 +4,13 @@ import { BarElement } from "./bar.js";
 import { attachChange, changedAddresses } from "./change.js";
 import { translationOf } from "./chances.js";
 import { CompareElement } from "./compare.js";
-import { addLanguage, currentLanguage, data, fill, h, hasWords, painted, setLanguage, t } from "./dom.js";
+import { addLanguage, currentLanguage, data, fill, h, hasWords, mark, painted, setLanguage, t } from "./dom.js";
 import { EquationElement } from "./equation.js";
 import { HeatElement } from "./heat.js";
 import { InspectorElement } from "./inspector.js";
 import { LearnElement } from "./learn.js";
 import { LessonsElement } from "./lessons.js";
-import { headOf, LookElement, moveHead } from "./look.js";
+import { headOf, LookElement, moveHead, prepare } from "./look.js";
 import { MapElement } from "./map.js";
 import { PicturesElement } from "./pictures.js";
 import { openSaveMenu } from "./save.js";
@@ -59,7 +59,7 @@ export class App {
     });
     byId("language").addEventListener("click", () => go({ lang: currentLanguage() === "zh" ? "en" : "zh" }));
     byId("theme").addEventListener("click", () => go({ theme: where().theme === "dark" ? "light" : where().theme === "light" ? "" : "dark" }, { replace: true }));
-    byId("save").addEventListener("click", () => openSaveMenu(this));
+    byId("save").addEventListener("click", () => void openSaveMenu(this).catch((error) => this.fail(error)));
     byId("close-sheet").addEventListener("click", () => go({ at: "" }));
     this.inspector.open = (address) => {
       const look = ["look", "walk", "training", "compare", "lessons"].includes(where().view);
@@ -151,7 +151,7 @@ export class App {
       document.body.classList.remove("busy");
     }
     if (turn !== this.turn) return;
-    document.body.dataset.view = place.view;
+    mark(document.body, "data-view", place.view);
     document.body.classList.toggle("has-trace", session !== null || place.view === "lessons");
     const focus = session && place.at ? session.trace.find(place.at) : null;
     if (place.at && session && !focus && place.view !== "lessons") this.say(t("error.address", { address: place.at }));
@@ -175,6 +175,16 @@ export class App {
     const phase = place.view === "training" ? place.phase || "backward" : "forward";
     const head = session ? headOf(session.structure, focus) : 0;
     const general = [session?.key, place.lang, place.theme, step, head, place.batch].join("|");
+    const key = [general, place.view, at, place.change, place.temperature, place.beam, place.arclayer, place.archead, place.walk, place.phase, place.picture, place.other, place.othersnapshot, place.othermodel, place.lesson, place.choices, place.dims, place.sequence, place.snapshot].join("|");
+    if (session && focus && looks) {
+      const { turn } = this;
+      if (this.drawn.get("stage") !== key) {
+        this.drawn.delete("stage");
+        this.stage.firstElementChild?.toggleAttribute("data-left", true);
+      }
+      await prepare(session.structure, focus, until); // so that the matrix appears in one piece, in place of the one before
+      if (turn !== this.turn) return;
+    }
     const mapped = [general, at, layer, phase].join("|");
     if (session && this.changed("map", mapped)) void painted().then(() => {
       if (this.drawn.get("map") === mapped) this.map.show(session.structure, { place: at, layer, until, head, phase, open: (path) => this.openPlace(path) });
@@ -184,7 +194,6 @@ export class App {
     else if (session && focus?.index) void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
     else this.inspector.empty(session ? t("inspector.empty") : t("inspector.start"));
     const options = { place: at, until, focus, changed: changedAddresses(place), phases: place.view === "training" ? (phase === "backward" ? ["backward"] : phase === "update" ? ["update"] : ["forward", "loss"]) : ["forward", "loss"] };
-    const key = [general, place.view, at, place.change, place.temperature, place.beam, place.arclayer, place.archead, place.walk, place.phase, place.picture, place.other, place.othersnapshot, place.othermodel, place.lesson, place.choices, place.dims, place.sequence, place.snapshot].join("|");
     const fresh = this.changed("stage", key);
     const element = /** @type {any} */ (fresh ? document.createElement(`cut-${hasView(place.view) ? place.view : "translate"}`) : this.stage.firstElementChild);
     if (fresh) {
@@ -247,7 +256,7 @@ export class App {
   /** Header, language and theme. @param {Record<string, string>} place */
   chrome(place) {
     setLanguage(place.lang);
-    document.documentElement.dataset.theme = place.theme;
+    mark(document.documentElement, "data-theme", place.theme);
     if (!this.changed("chrome", [place.lang, place.theme, place.view, this.info.name].join("|"))) return;
     for (const element of document.querySelectorAll("[data-words]")) element.textContent = t(/** @type {HTMLElement} */ (element).dataset.words ?? "");
     for (const element of document.querySelectorAll("[data-placeholder]")) /** @type {HTMLInputElement} */ (element).placeholder = t(/** @type {HTMLElement} */ (element).dataset.placeholder ?? "");

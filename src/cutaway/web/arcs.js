@@ -32,11 +32,10 @@ export function arcs(trace, translation, step) {
   const controls = h("div", { class: "buttons" },
     h("label", { class: "select" }, h("span", {}, t("bar.layer")), h("select", { id: "arc-layer", onchange: (/** @type {any} */ event) => go({ arclayer: event.target.value }, { replace: true }) }, ids.map((_, n) => h("option", { value: String(n), selected: n === layer }, String(n + 1))))),
     h("label", { class: "select" }, h("span", {}, t("bar.head")), h("select", { id: "arc-head", onchange: (/** @type {any} */ event) => go({ archead: event.target.value === "all" ? "" : event.target.value }, { replace: true }) }, h("option", { value: "all", selected: one === "all" || one === "" }, t("heads.mean")), range(heads).map((n) => h("option", { value: String(n), selected: one === String(n) }, String(n + 1))))));
-  void trace.settled(() => trace.read(id, [0, 0, 0, 0])).then(() => {
-    const only = one === "all" || one === "" ? range(heads) : [Number(one)];
-    const [, , rows, cols] = trace.values[id].shape;
-    const row = Math.min(step, rows - 1);
-    const weights = range(cols).map((key) => only.reduce((sum, head) => sum + trace.read(id, [0, head, row, key]), 0) / only.length);
+  const only = one === "all" || one === "" ? range(heads) : [Number(one)];
+  const [, , rows, cols] = trace.values[id].shape;
+  const row = Math.min(step, rows - 1);
+  void trace.settled(() => range(cols).map((key) => only.reduce((sum, head) => sum + trace.read(id, [0, head, row, key]), 0) / only.length)).then((weights) => {
     const width = Math.max(cols, 3) * CELL;
     const from = width / 2;
     const dark = isDark();

@@ -25,38 +25,46 @@ export async function ask(path, body) {
   return response;
 }
 
-/** Buffers asked for in the same moment travel together. */
+const WHOLE = 1 << 16; // elements of the largest buffer asked for whole
+const TOGETHER = 1 << 24; // bytes of one answer
+
+/** @typedef {import("./trace.js").Part} Part */
+
+/** Numbers asked for in the same moment travel together. */
 class Wire {
   /** @param {string} base @param {{dtype: string, length: number}[]} buffers */
   constructor(base, buffers) {
     this.base = base;
     this.buffers = buffers;
-    /** @type {{id: number, resolve: (bytes: ArrayBuffer) => void, reject: (error: unknown) => void}[]} */
+    this.whole = WHOLE;
+    /** @type {{part: Part, size: number, resolve: (bytes: ArrayBuffer) => void, reject: (error: unknown) => void}[]} */
     this.queue = [];
   }
 
-  /** @param {number} id @param {number} from @param {number} to @returns {Promise<ArrayBuffer>} */
-  async load(id, from, to) {
-    if (from > 0 || to < this.buffers[id].length) return (await ask(`${this.base}/buffer/${id}?start=${from}&stop=${to}`)).arrayBuffer();
+  /** @param {Part} part @returns {Promise<ArrayBuffer>} */
+  load(part) {
+    const size = "value" in part ? 24 : BYTES[this.buffers[part.buffer].dtype] * ("rows" in part ? part.rows.length * part.cols.length : part.stop - part.start);
     return new Promise((resolve, reject) => {
-      this.queue.push({ id, resolve, reject });
+      this.queue.push({ part, size, resolve, reject });
       if (this.queue.length === 1) queueMicrotask(() => void this.flush());
     });
   }
 
   async flush() {
-    const queue = this.queue;
-    this.queue = [];
-    try {
-      const bytes = await (await ask(`${this.base}/buffers?ids=${queue.map(({ id }) => id).join(",")}`)).arrayBuffer();
-      let place = 0;
-      for (const { id, resolve } of queue) {
-        const size = this.buffers[id].length * BYTES[this.buffers[id].dtype];
-        resolve(bytes.slice(place, place + size));
-        place += Math.ceil(size / 8) * 8;
+    while (this.queue.length) {
+      let sum = 0;
+      const most = this.queue.findIndex(({ size }) => (sum += size) > TOGETHER);
+      const sent = this.queue.splice(0, most < 0 ? this.queue.length : Math.max(1, most));
+      try {
+        const bytes = await (await ask(`${this.base}/numbers`, { parts: sent.map(({ part }) => part) })).arrayBuffer();
+        let place = 0;
+        for (const { size, resolve } of sent) {
+          resolve(bytes.slice(place, place + size));
+          place += Math.ceil(size / 8) * 8;
+        }
+      } catch (error) {
+        for (const { reject } of sent) reject(error);
       }
-    } catch (error) {
-      for (const { reject } of queue) reject(error);
     }
   }
 }
@@ -77,10 +85,7 @@ export class Served {
     let found = this.traces.get(key);
     if (!found) {
       const base = `glass/${encodeURIComponent(key)}`;
-      found = ask(base).then((response) => response.json()).then((header) => {
-        const wire = new Wire(base, header.buffers);
-        return new Trace(header, { load: (id, from, to) => wire.load(id, from, to) });
-      });
+      found = ask(base).then((response) => response.json()).then((header) => new Trace(header, new Wire(base, header.buffers)));
       this.traces.set(key, found);
       if (this.traces.size > 8) this.traces.delete(/** @type {string} */ (this.traces.keys().next().value));
       found.catch(() => this.traces.delete(key));

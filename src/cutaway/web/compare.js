@@ -3,7 +3,7 @@ import { addChange, changeList } from "./change.js";
 import { chancesAt, logitsOf } from "./chances.js";
 import { css } from "./colour.js";
 import { data, fill, h, isDark, locale, t } from "./dom.js";
-import { HeatElement, range, shown } from "./heat.js";
+import { HeatElement, range, shown, spread } from "./heat.js";
 import { percent, short } from "./numbers.js";
 import { Sheet } from "./sheet.js";
 import { go, where } from "./state.js";
@@ -108,16 +108,19 @@ export class CompareElement extends HTMLElement {
       heat.show({ sheet, title: t(key), width: 320, height: 240, focus: fixed ? sheet.place(fixed) : null, pick: (index) => go({ at: `${address}[${index.join(",")}]` }, { replace: true }) });
       return heat;
     };
+    const apart = await this.difference(one, two);
     const cell = fixed && one.place(fixed) && two.place(fixed) ? one.place(fixed) : null;
     fill(this.body, data("h2", {}, address, one.lead.length ? h("small", {}, ` [${one.lead.join(",")},:,:]`) : null),
-      h("div", { class: "two" }, tile(one, where().change ? "compare.changed" : "compare.first"), tile(two, where().change ? "compare.before" : "compare.second"), this.difference(one, two)),
+      h("div", { class: "two" }, tile(one, where().change ? "compare.changed" : "compare.first"), tile(two, where().change ? "compare.before" : "compare.second"), apart),
       cell ? data("p", { class: "result" }, `${short(one.read(cell.row, cell.col), 5)}  −  ${short(two.read(cell.row, cell.col), 5)}  =  ${short(one.read(cell.row, cell.col) - two.read(cell.row, cell.col), 5)}`) : h("p", { class: "hint" }, t("compare.hint")));
   }
 
   /** @param {Sheet} one @param {Sheet} two */
-  difference(one, two) {
+  async difference(one, two) {
     if (one.rows !== two.rows || one.cols !== two.cols) return h("p", { class: "hint" }, t("compare.shapes", { a: `${one.rows}×${one.cols}`, b: `${two.rows}×${two.cols}` }));
-    const canvas = h("canvas", { class: "difference", width: one.cols, height: one.rows, role: "img", "aria-label": t("compare.difference") });
+    await Promise.all([one, two].map((sheet) => sheet.trace.settled(() => range(sheet.rows).forEach((r) => range(sheet.cols).forEach((c) => sheet.read(r, c))))));
+    const [rows, cols] = [spread(one.rows, 1024), spread(one.cols, 1024)];
+    const canvas = h("canvas", { class: "difference", width: cols.length, height: rows.length, role: "img", "aria-label": t("compare.difference") });
     const context = canvas.getContext("2d");
     let most = 0;
     for (const r of range(one.rows)) for (const c of range(one.cols)) most = Math.max(most, Math.abs(finite(one.read(r, c) - two.read(r, c))));
@@ -127,12 +130,10 @@ export class CompareElement extends HTMLElement {
       const end = x < 0 ? [33, 102, 172] : [217, 95, 14];
       return ground.map((g, k) => Math.round(g + (end[k] - g) * size)).reduce((sum, part, k) => sum + part * 256 ** k, 0);
     };
-    for (const r of range(one.rows)) {
-      for (const c of range(one.cols)) {
-        context.fillStyle = css(colour(finite(one.read(r, c) - two.read(r, c))));
-        context.fillRect(c, r, 1, 1);
-      }
-    }
+    rows.forEach((row, r) => cols.forEach((col, c) => {
+      context.fillStyle = css(colour(finite(one.read(row, col) - two.read(row, col))));
+      context.fillRect(c, r, 1, 1);
+    }));
     canvas.style.width = `${Math.min(320, one.cols * 15)}px`;
     canvas.style.height = `${Math.min(240, one.rows * 15)}px`;
     return h("div", { class: "heat" }, h("div", { class: "heat-title" }, t("compare.difference")), canvas, data("div", { class: "legend" }, `± ${short(most).replace("+", "")}`));

@@ -40,6 +40,11 @@ export function append(element, children) {
   return element;
 }
 
+/** Set an attribute that styles hang on, if it is another: setting it again would style the whole page anew. @param {Element} element @param {string} name @param {string} value */
+export function mark(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
 /** Replace what an element holds. @param {Element} element @param {...any} children */
 export function fill(element, ...children) {
   element.textContent = "";
@@ -63,7 +68,7 @@ export function addLanguage(code, words) {
 /** @param {string} code */
 export function setLanguage(code) {
   language = CATALOGUES[code] ? code : "en";
-  document.documentElement.lang = language === "zh" ? "zh-CN" : language;
+  mark(document.documentElement, "lang", language === "zh" ? "zh-CN" : language);
 }
 
 export function currentLanguage() {
@@ -107,6 +112,11 @@ export function isDark() {
 export function announce(text) {
   const region = document.getElementById("live");
   if (region) region.textContent = text;
+}
+
+/** Whether an element is on the page and not about to leave it. @param {Element} element */
+export function stays(element) {
+  return element.isConnected && !element.closest("[data-left]");
 }
 
 /** Once what stands there now has been painted: when the frame after the next begins. @returns {Promise<void>} */

@@ -1,5 +1,5 @@
 /** `<cut-equation>`: a module's matrices in reading order with their operators, wrapping like a sentence. */
-import { data, fill, h, inSlices, t } from "./dom.js";
+import { data, fill, h, inSlices, stays, t } from "./dom.js";
 import { HeatElement, range } from "./heat.js";
 import { lastName } from "./inspector.js";
 import { placeName } from "./map.js";
@@ -146,8 +146,8 @@ export class EquationElement extends HTMLElement {
     if (turn !== this.turn) return;
     const focused = (/** @type {[HTMLElement, Part]} */ [, part]) => Number(part.id !== options.focus?.id);
     const order = [...this.waiting].sort((a, b) => focused(a) - focused(b));
-    await inSlices(order, ([element, part]) => this.draw(element, part), () => turn === this.turn && this.isConnected);
-    if (turn === this.turn) this.light(this.options.focus);
+    await inSlices(order, ([element, part]) => this.draw(element, part), () => turn === this.turn && stays(this));
+    if (turn === this.turn) await this.light(this.options.focus);
   }
 
   /** @param {Step[]} steps */
@@ -240,21 +240,18 @@ export class EquationElement extends HTMLElement {
     this.pointed = cell;
     if (this.planned) return;
     this.planned = true;
-    requestAnimationFrame(() => {
-      this.planned = false;
-      this.light(this.pointed ?? this.options?.focus ?? null);
-    });
+    requestAnimationFrame(() => void this.light(this.pointed ?? this.options?.focus ?? null).finally(() => (this.planned = false)));
   }
 
   /** Light the cells that a cell is made of, in every matrix on screen. @param {Cell | null} cell */
-  light(cell) {
+  async light(cell) {
     const { trace } = /** @type {Structure} */ (this.structure);
     /** @type {Map<number, number[][]>} */
     const lit = new Map();
+    const turn = (this.lighting = (this.lighting ?? 0) + 1);
     if (cell && trace.kept(cell.id)) {
-      const way = trace.behind(cell);
-      const ready = trace.values[way[way.length - 1].id].args.every((arg) => !trace.kept(arg) || trace.here(arg));
-      const parts = ready ? [...way.slice(1), ...trace.parts(cell, 2048)] : way.slice(1);
+      const parts = await trace.settled(() => [...trace.behind(cell).slice(1), ...trace.parts(cell, 2048)]);
+      if (turn !== this.lighting) return;
       for (const part of parts) {
         for (const step of [part, ...copiesBehind(trace, part)]) lit.set(step.id, [...(lit.get(step.id) ?? []), step.index]);
       }

@@ -13,33 +13,41 @@ import { short } from "./numbers.js";
 const WORD_CELL = 15; // pixels of a cell that carries a word beside it
 const MOST_WORDS = 40;
 
-/** Paint a window of a sheet onto a canvas. @param {HTMLCanvasElement} canvas @param {Sheet} sheet @param {number} width @param {number} height */
-export function paint(canvas, sheet, width, height) {
+/** Places spread evenly over a length, all of it if that is not too many. @param {number} length @param {number} most */
+export function spread(length, most) {
+  return range(Math.min(length, most)).map((n) => (length <= most ? n : Math.floor((n * length) / most)));
+}
+
+/** Paint a sheet onto a canvas, once its numbers are here. @param {HTMLCanvasElement} canvas @param {Sheet} sheet @param {number} width @param {number} height */
+function paint(canvas, sheet, width, height) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
   canvas.width = Math.max(1, Math.round(width * ratio));
   canvas.height = Math.max(1, Math.round(height * ratio));
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
+  const [rows, cols] = [spread(sheet.rows, canvas.height), spread(sheet.cols, canvas.width)];
+  if (sheet.trace.here(sheet.id)) colourIn(canvas, sheet, rows, cols, (r, c) => sheet.read(rows[r], cols[c]));
+  else void sheet.sample(rows, cols).then((numbers) => colourIn(canvas, sheet, rows, cols, (r, c) => numbers[r * cols.length + c]));
+}
+
+/** @param {HTMLCanvasElement} canvas @param {Sheet} sheet @param {number[]} rows @param {number[]} cols @param {(r: number, c: number) => number} read */
+function colourIn(canvas, sheet, rows, cols, read) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const dark = isDark();
-  const rows = Math.min(sheet.rows, canvas.height);
-  const cols = Math.min(sheet.cols, canvas.width);
   const colour = sheet.painter(dark);
-  const image = new ImageData(cols, rows);
+  const image = new ImageData(cols.length, rows.length);
   const pixels = new Uint32Array(image.data.buffer);
   const ground = dark ? 0xff1c1918 : 0xfffafcfc;
   const nan = dark ? 0xffb07eff : 0xff5b18c2;
-  for (let r = 0; r < rows; r++) {
-    const row = rows === sheet.rows ? r : Math.floor((r * sheet.rows) / rows);
-    for (let c = 0; c < cols; c++) {
-      const col = cols === sheet.cols ? c : Math.floor((c * sheet.cols) / cols);
-      const x = sheet.read(row, col);
-      pixels[r * cols + c] = Number.isFinite(x) ? colour(x) : x === -Infinity ? ground : nan;
+  for (let r = 0, n = 0; r < rows.length; r++) {
+    for (let c = 0; c < cols.length; c++, n++) {
+      const x = read(r, c);
+      pixels[n] = Number.isFinite(x) ? colour(x) : x === -Infinity ? ground : nan;
     }
   }
   const buffer = document.createElement("canvas");
-  buffer.width = cols;
-  buffer.height = rows;
+  buffer.width = cols.length;
+  buffer.height = rows.length;
   /** @type {CanvasRenderingContext2D} */ (buffer.getContext("2d")).putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
   context.drawImage(buffer, 0, 0, canvas.width, canvas.height);
@@ -48,7 +56,7 @@ export function paint(canvas, sheet, width, height) {
 
 /** Hidden cells wear a hatch: strokes for later words, dots for padding. @param {CanvasRenderingContext2D} context @param {Sheet} sheet @param {number} w @param {number} h @param {boolean} dark */
 function hatch(context, sheet, w, h, dark) {
-  if (w < 4 || h < 4 || sheet.rows * sheet.cols > 20000) return;
+  if (w < 4 || h < 4) return;
   const ground = dark ? "#18191c" : "#fcfcfa";
   const ink = dark ? "#8b8d93" : "#8a8983";
   for (let row = 0; row < sheet.rows; row++) {

@@ -1,5 +1,5 @@
 /** The stage of a place: the way to it, its equation, and the matrix in focus as a table. */
-import { data, fill, h, locale, painted, t } from "./dom.js";
+import { data, fill, h, locale, painted, stays, t } from "./dom.js";
 import { EquationElement } from "./equation.js";
 import { crumbs } from "./map.js";
 import { difference, short, whole } from "./numbers.js";
@@ -30,7 +30,7 @@ export class LookElement extends HTMLElement {
     fill(this, this.way(structure, options.place), options.extra?.(structure, options.place), equation, this.matrix);
     this.wanted = focus; // the reader may walk on while this is drawn
     if (focus) await this.table(structure, focus).then(painted); // the matrix asked for first, its surroundings after
-    if (!this.isConnected) return;
+    if (!stays(this)) return;
     const cell = this.wanted?.index ? { id: this.wanted.id, index: this.wanted.index } : null;
     await equation.show(structure, {
       place: options.place, head, batch: Number(where().batch || 0), until: options.until, focus: cell, phases: options.phases, changed: options.changed,
@@ -51,7 +51,7 @@ export class LookElement extends HTMLElement {
     if (equation.options) equation.options.focus = cell;
     for (const tile of equation.querySelectorAll(".tile.here")) tile.classList.remove("here");
     if (focus) for (const tile of equation.querySelectorAll(`[data-value="${CSS.escape(structure.trace.values[focus.id].address)}"]`)) tile.classList.add("here");
-    if (equation.structure) equation.light(cell);
+    if (equation.structure) void equation.light(cell);
     if (focus) await this.table(structure, focus);
     else fill(this.matrix, h("p", { class: "hint" }, t("matrix.hint")));
   }
@@ -81,10 +81,7 @@ export class LookElement extends HTMLElement {
       return;
     }
     const options = /** @type {LookOptions} */ (this.options);
-    const lead = { head: headOf(structure, { id, index }), batch: Number(where().batch || 0) };
-    let sheet = new Sheet(trace, id, { until: options.until, lead, fixed: index ?? undefined });
-    if (index && !sheet.place(index)) sheet = new Sheet(trace, id, { fixed: index });
-    const place = index ? sheet.place(index) : { row: 0, col: 0 };
+    const { sheet, place } = await prepare(structure, { id, index }, options.until);
     if (this.shown === `${id}:${sheet.lead}:${sheet.rows}` && this.grid?.isConnected && index && place) {
       if (this.grid.row !== place.row || this.grid.col !== place.col) {
         this.grid.row = place.row;
@@ -94,7 +91,6 @@ export class LookElement extends HTMLElement {
       }
       return;
     }
-    await trace.settled(() => sheet.read(0, 0));
     const { low, high } = trace.range(id);
     const facts = h("p", { class: "hint", translate: "no" }, `${value.shape.join(" × ") || "1"} · ${value.dtype} · ${short(low)} … ${short(high)} · ${value.op.replace("aten.", "")}`);
     const axes = h("p", { class: "axes" }, sheet.axisTitle("row") && h("span", {}, t("matrix.rows", { name: sheet.axisTitle("row") })), sheet.axisTitle("col") && h("span", {}, t("matrix.cols", { name: sheet.axisTitle("col") })));
@@ -119,6 +115,18 @@ export class LookElement extends HTMLElement {
   }
 }
 
+/** Bring here what opening a matrix shows first: its range, the cells about the one in focus, that one's arithmetic. @param {Structure} structure @param {{id: number, index: number[] | null}} focus @param {Record<string, number>} until */
+export async function prepare(structure, focus, until) {
+  const { trace } = structure;
+  const { id, index } = focus;
+  const lead = { head: headOf(structure, focus), batch: Number(where().batch || 0) };
+  let sheet = new Sheet(trace, id, { until, lead, fixed: index ?? undefined });
+  if (index && !sheet.place(index)) sheet = new Sheet(trace, id, { fixed: index });
+  const place = index ? sheet.place(index) : { row: 0, col: 0 };
+  if (trace.kept(id)) await Promise.all([trace.want([id]), trace.settled(() => TableElement.touch(sheet, place ?? { row: 0, col: 0 })), index ? trace.explain({ id, index }) : null]);
+  return { sheet, place };
+}
+
 /** Recompute up to CHECK cells of a value, a slice of time at a time. @param {import("./trace.js").Trace} trace @param {number} id */
 export async function checkAll(trace, id) {
   const { shape } = trace.values[id];
@@ -126,12 +134,12 @@ export async function checkAll(trace, id) {
   let worst = 0;
   let done = 0;
   while (done < total) {
-    const until = performance.now() + 25;
     const from = done;
     const reached = await trace.settled(() => {
+      const until = performance.now() + 25;
       let n = from;
       let most = 0;
-      while (n < total && performance.now() < until) {
+      do {
         const index = new Array(shape.length);
         for (let d = shape.length - 1, rest = n; d >= 0; d--) {
           index[d] = rest % shape[d];
@@ -140,10 +148,10 @@ export async function checkAll(trace, id) {
         const [x, y] = [trace.read(id, index), trace.recompute({ id, index })];
         if (x !== y && !(Number.isNaN(x) && Number.isNaN(y))) most = Math.max(most, Number.isFinite(x - y) ? Math.abs(x - y) : Infinity);
         n += 1;
-      }
+      } while (n < total && performance.now() < until);
       return { n, most };
     });
-    done = Math.max(reached.n, from + 1);
+    done = reached.n;
     worst = Math.max(worst, reached.most);
     await new Promise((resolve) => setTimeout(resolve));
   }

@@ -119,7 +119,6 @@ export class MapElement extends HTMLElement {
       return;
     }
     const draw = (/** @type {[HTMLElement, number]} */ [place, id]) => {
-      if (!trace.here(id)) return;
       const sheet = new Sheet(trace, id, { until: options.until, lead: { head: options.head } });
       const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
       fill(place, heat);

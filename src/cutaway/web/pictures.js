@@ -61,12 +61,11 @@ export class PicturesElement extends HTMLElement {
     const found = ["embedding.scaled", "embedding.tokens", "embedding.output"].map((address) => trace.addresses.get(address)).find((id) => id !== undefined && trace.kept(id));
     const id = found ?? trace.values.findIndex((/** @type {any} */ value) => /embedding/.test(value.op) && value.phase === "forward");
     if (id === undefined || id < 0) return h("p", { class: "hint" }, t("picture.embeddings.none"));
-    await trace.want([id]);
     const { shape } = trace.values[id];
     const [rows, width] = shape.slice(-2);
     const lead = shape.slice(0, -2).map(() => 0);
     const words = trace.words(id, shape.length - 2) ?? trace.header.labels?.source ?? [];
-    const matrix = range(rows).map((r) => range(width).map((c) => trace.read(id, [...lead, r, c])));
+    const matrix = await trace.settled(() => range(rows).map((r) => range(width).map((c) => trace.read(id, [...lead, r, c]))));
     const { points, share } = twoDimensions(matrix);
     const size = 420;
     const most = Math.max(1e-9, ...points.flat().map(Math.abs));
@@ -81,8 +80,7 @@ export class PicturesElement extends HTMLElement {
   async certainty({ trace, translation }) {
     const logits = logitsOf(trace);
     if (logits === undefined || !translation) return h("p", { class: "hint" }, t("picture.certainty.none"));
-    await trace.want([logits]);
-    const rows = translation.ids.map((/** @type {number} */ id, /** @type {number} */ n) => ({ n, id, ...chancesAt(trace, logits, n, 1, 1) }));
+    const rows = await trace.settled(() => translation.ids.map((/** @type {number} */ id, /** @type {number} */ n) => ({ n, id, ...chancesAt(trace, logits, n, 1, 1) })));
     return h("table", { class: "plain certainty" }, h("thead", {}, h("tr", {}, ["word", "p", "bits"].map((key) => h("th", { scope: "col" }, t(`certainty.${key}`))))),
       h("tbody", {}, rows.map((/** @type {any} */ row) => h("tr", {}, data("th", { scope: "row" }, shown(translation.pieces[row.n])), h("td", {}, h("span", { class: "bar" }, h("i", { style: { width: `${100 * row.of(row.id)}%` } })), data("span", {}, row.of(row.id).toFixed(3))), data("td", {}, short(row.entropy, 3).replace("+", ""))))));
   }

@@ -47,9 +47,13 @@ async function png(text) {
 }
 
 /** The picture in view: the curve or tree on stage, else the matrix in focus. @param {any} app */
-function pictureOf(app) {
+async function pictureOf(app) {
   const found = where().at && app.session ? app.session.trace.find(where().at) : null;
-  if (found) return sheetSvg(new Sheet(app.session.trace, found.id, { fixed: found.index ?? undefined, lead: { head: Number(where().head || 0) } }));
+  if (found) {
+    const { trace } = app.session;
+    await trace.want([found.id]);
+    return trace.settled(() => sheetSvg(new Sheet(trace, found.id, { fixed: found.index ?? undefined, lead: { head: Number(where().head || 0) } })));
+  }
   const drawn = document.querySelector("#stage svg.curve, #stage svg.cloud, #stage svg.beam-tree, #stage svg.arc-picture");
   if (!drawn) return null;
   const copy = /** @type {SVGElement} */ (drawn.cloneNode(true));
@@ -78,11 +82,11 @@ async function numbersOf(app) {
 }
 
 /** @param {any} app */
-export function openSaveMenu(app) {
+export async function openSaveMenu(app) {
+  const picture = await pictureOf(app);
   document.querySelector(".menu")?.remove();
   const close = () => menu.remove();
   const item = (/** @type {string} */ key, /** @type {() => any} */ act, enabled = true) => h("button", { type: "button", role: "menuitem", "data-save": key, disabled: !enabled, onclick: async () => { close(); try { await act(); } catch (error) { app.fail(error); } } }, t(`save.${key}`));
-  const picture = pictureOf(app);
   const menu = h("div", { class: "menu", role: "menu", "aria-label": t("save.button") },
     item("html", () => {
       if (app.info.served) location.href = `glass/${encodeURIComponent(app.session.key)}/page.html?at=${encodeURIComponent(where().at)}&lang=${where().lang}`;

@@ -58,6 +58,13 @@ export class Sheet {
     return this.operand.cell(this.base + row * this.rowStep + col * this.colStep);
   }
 
+  /** The numbers at rows × columns, of a value whose numbers are not all here. @param {number[]} rows @param {number[]} cols @returns {Promise<ArrayLike<number>>} */
+  async sample(rows, cols) {
+    const store = this.trace.stores[/** @type {number} */ (this.value.buffer)];
+    if (rows.length * cols.length < this.rows * this.cols) return store.take(rows.map((row) => this.base + row * this.rowStep), cols.map((col) => col * this.colStep));
+    return this.trace.settled(() => rows.flatMap((row) => cols.map((col) => this.read(row, col))));
+  }
+
   /** Indices of the whole tensor for a place on screen. @param {number} row @param {number} col */
   index(row, col) {
     const index = [...this.lead];

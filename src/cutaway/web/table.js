@@ -24,6 +24,15 @@ export class TableElement extends HTMLElement {
     this.pick = null;
     /** @type {HTMLTableCellElement[][]} */
     this.cells = [];
+    /** @type {number[] | null} */
+    this.placed = null;
+    this.turn = 0;
+  }
+
+  /** Read every cell the table can show with this one in focus. @param {Sheet} sheet @param {{row: number, col: number}} place */
+  static touch(sheet, { row, col }) {
+    const [top, left] = [Math.max(0, row - MOST_ROWS + 1), Math.max(0, col - MOST_COLS + 1)];
+    for (let r = top; r < Math.min(sheet.rows, top + MOST_ROWS); r++) for (let c = left; c < Math.min(sheet.cols, left + MOST_COLS); c++) sheet.read(r, c);
   }
 
   /**
@@ -59,6 +68,7 @@ export class TableElement extends HTMLElement {
     }
     const table = h("table", { role: "grid", translate: "no", "aria-rowcount": sheet.rows, "aria-colcount": sheet.cols, "aria-label": sheet.value.address }, h("thead", {}, head), body);
     this.spacer = h("div", { class: "spacer", style: { height: `${(sheet.rows - this.seenRows) * ROW}px`, width: `${(sheet.cols - this.seenCols) * COL}px` } });
+    this.placed = null; // where the frame was scrolled to last, by itself
     this.frame = h("div", { class: "table-frame" }, h("div", { class: "table-sheet" }, table), this.spacer);
     this.frame.style.setProperty("--seen", String(this.seenRows));
     this.frame.addEventListener("scroll", () => this.scrolled(), { passive: true });
@@ -80,17 +90,31 @@ export class TableElement extends HTMLElement {
     if (this.col >= this.left + cols) this.left = this.col - cols + 1;
     this.top = Math.max(0, Math.min(this.top, /** @type {Sheet} */ (this.sheet).rows - rows));
     this.left = Math.max(0, Math.min(this.left, /** @type {Sheet} */ (this.sheet).cols - cols));
-    this.frame.scrollTop = this.top * ROW;
-    this.frame.scrollLeft = this.left * COL;
+    if (!this.top && !this.left && !this.placed) return; // a new frame stands at its beginning
+    const { room, over } = this.scroll();
+    this.frame.scrollTo((this.left / (over[0] || 1)) * room[0], (this.top / (over[1] || 1)) * room[1]);
+    this.placed = [this.frame.scrollLeft, this.frame.scrollTop];
+  }
+
+  /** How many pixels the frame can scroll, and over how many columns and rows. */
+  scroll() {
+    const sheet = /** @type {Sheet} */ (this.sheet);
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = this.frame;
+    return {
+      room: [Math.max(1, scrollWidth - clientWidth), Math.max(1, scrollHeight - clientHeight)],
+      over: [sheet.cols - /** @type {number} */ (this.seenCols), sheet.rows - /** @type {number} */ (this.seenRows)],
+    };
   }
 
   scrolled() {
-    const sheet = /** @type {Sheet} */ (this.sheet);
-    const top = Math.min(sheet.rows - /** @type {number} */ (this.seenRows), Math.round(this.frame.scrollTop / ROW));
-    const left = Math.min(sheet.cols - /** @type {number} */ (this.seenCols), Math.round(this.frame.scrollLeft / COL));
+    const { scrollLeft, scrollTop } = this.frame;
+    if (this.placed?.[0] === scrollLeft && this.placed[1] === scrollTop) return;
+    const { room, over } = this.scroll();
+    const [left, top] = [scrollLeft, scrollTop].map((at, d) => Math.round(Math.min(1, at / room[d]) * over[d]));
+    this.placed = [scrollLeft, scrollTop];
     if (top === this.top && left === this.left) return;
-    this.top = Math.max(0, top);
-    this.left = Math.max(0, left);
+    this.top = top;
+    this.left = left;
     if (!this.waiting) {
       this.waiting = true;
       requestAnimationFrame(() => {
@@ -138,10 +162,9 @@ export class TableElement extends HTMLElement {
         cell.setAttribute("aria-label", `${titles[0]} ${rowWord === null ? row : `'${shown(rowWord)}'`}, ${titles[1]} ${colWord === null ? col : `'${shown(colWord)}'`}, ${name ?? op} ${text}${why ? `, ${t(`masked.${why}`)}` : ""}`);
       }));
     };
+    const turn = ++this.turn;
     if (trace.here(sheet.id)) write();
-    else void trace.settled(() => {
-      for (let r = 0; r < this.cells.length; r++) for (let c = 0; c < this.cells[r].length; c++) sheet.read(this.top + r, this.left + c);
-    }).then(write);
+    else void trace.settled(() => this.cells.forEach((line, r) => line.forEach((_, c) => sheet.read(this.top + r, this.left + c)))).then(() => turn === this.turn && write());
   }
 
   /** @param {number} row @param {number} col @param {"walk" | "open"} how */

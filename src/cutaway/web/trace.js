@@ -10,11 +10,16 @@ import { describe } from "./describe.js";
  *   shape: number[], dtype: string, rule: number, args: number[], buffer?: number, offset?: number, strides?: number[],
  *   axes?: (string | null)[], grad?: number, of?: number, forward?: number, before?: number, after?: number}} Value
  */
-/** @typedef {{load: (buffer: number, from: number, to: number) => Promise<ArrayBuffer>}} Source elements from…to of a buffer */
+/**
+ * What can be asked of a source: a stretch of a buffer, cells at every sum of a row's and a column's place, the range of a value.
+ * @typedef {{buffer: number, start: number, stop: number} | {buffer: number, rows: number[], cols: number[]} | {value: number}} Part
+ */
+/** @typedef {{whole: number, load: (part: Part) => Promise<ArrayBuffer>}} Source `whole`: up to how many elements buffers are to be asked for whole */
+/** @typedef {{low: number, high: number, most: number, finite: boolean}} Range */
 /** @typedef {{id: number, index: number[]}} Cell */
 
-const WHOLE = 1 << 22; // buffers up to this many elements travel whole, larger ones in pages
-const PAGE = 1 << 16;
+const PAGE = 1 << 14; // elements of a buffer too large to travel whole that travel together
+const SCATTERED = 1 << 16; // cells asked for one by one
 
 /** @type {Record<string, number>} */
 export const BYTES = { float64: 8, float32: 4, float16: 2, bfloat16: 2, int64: 8, int32: 4, int16: 2, int8: 1, uint8: 1, bool: 1 };
@@ -44,55 +49,79 @@ export function decode(dtype, bytes) {
   }
 }
 
-/** One buffer, whole or in pages; asks for what it has not got and reads 0 there until it comes. */
+/** One buffer, whole or as much as was asked for; notes what it has not got and reads 0 there until it comes. */
 class Store {
   /** @param {Source} source @param {number} id @param {{dtype: string, length: number}} info */
   constructor(source, id, info) {
     this.source = source;
     this.id = id;
     this.info = info;
-    this.step = info.length <= WHOLE ? Math.max(1, info.length) : PAGE;
+    this.small = info.length <= source.whole;
+    /** @type {ArrayLike<number> | undefined} */
+    this.whole = undefined;
     /** @type {Map<number, ArrayLike<number>>} */
     this.pages = new Map();
+    /** @type {Map<number, number>} */
+    this.single = new Map();
+    /** @type {Map<string, Promise<ArrayLike<number>>>} */
+    this.taken = new Map();
     /** @type {Map<number, Promise<void>>} */
     this.coming = new Map();
     /** @type {Set<number>} */
+    this.missingPages = new Set();
+    /** @type {Set<number>} */
     this.missing = new Set();
-    /** @type {ArrayLike<number> | undefined} */
-    this.whole = undefined;
   }
 
   /** @param {number} position */
   cell(position) {
     if (this.whole) return this.whole[position];
-    const number = Math.floor(position / this.step);
-    const page = this.pages.get(number);
-    if (page) return page[position - number * this.step];
-    if (number >= 0) this.missing.add(number);
+    const page = Math.floor(position / PAGE);
+    const found = this.pages.get(page)?.[position - page * PAGE] ?? this.single.get(position);
+    if (found !== undefined) return found;
+    if (position >= 0 && position < this.info.length) {
+      this.missingPages.add(page);
+      if (this.missing.size < SCATTERED) this.missing.add(position);
+    }
     return 0;
   }
 
-  /** Fetch what was missing. @param {Iterable<number>} numbers */
-  async fetch(numbers) {
-    await Promise.all([...numbers].map((number) => {
-      if (this.pages.has(number)) return undefined;
-      let promise = this.coming.get(number);
-      if (!promise) {
-        const from = number * this.step;
-        const to = Math.min(this.info.length, from + this.step);
-        promise = this.source.load(this.id, from, to).then((bytes) => {
-          const page = decode(this.info.dtype, bytes);
-          this.pages.set(number, page);
-          if (this.step >= this.info.length) this.whole = page;
-          this.coming.delete(number);
-        }, (error) => {
-          this.coming.delete(number);
-          throw error;
-        });
-        this.coming.set(number, promise);
-      }
-      return promise;
-    }));
+  forget() {
+    this.missingPages.clear();
+    this.missing.clear();
+  }
+
+  /** Fetch what was missing: the stretches it lies in if these are few, else cell by cell. */
+  async fetch() {
+    if (this.small) return this.all();
+    const [pages, cells] = [[...this.missingPages], [...this.missing]];
+    if (pages.length <= 4 || cells.length === SCATTERED) return void (await Promise.all(pages.map((page) => this.once(page, page * PAGE, (page + 1) * PAGE, (numbers) => this.pages.set(page, numbers)))));
+    const numbers = await this.take(cells, [0]);
+    cells.forEach((position, n) => this.single.set(position, numbers[n]));
+  }
+
+  /** Fetch everything. */
+  async all() {
+    if (!this.whole) await this.once(-1, 0, this.info.length, (numbers) => (this.whole = numbers));
+  }
+
+  /** The numbers at every sum of two places. @param {number[]} rows @param {number[]} cols */
+  take(rows, cols) {
+    const key = `${rows}|${cols}`;
+    const taken = this.taken.get(key) ?? this.source.load({ buffer: this.id, rows, cols }).then((bytes) => decode(this.info.dtype, bytes));
+    this.taken.set(key, taken);
+    taken.catch(() => this.taken.delete(key));
+    return taken;
+  }
+
+  /** A stretch, asked for once. @param {number} key @param {number} start @param {number} stop @param {(numbers: ArrayLike<number>) => void} keep */
+  once(key, start, stop, keep) {
+    let promise = this.coming.get(key);
+    if (!promise) {
+      promise = this.source.load({ buffer: this.id, start, stop: Math.min(stop, this.info.length) }).then((bytes) => keep(decode(this.info.dtype, bytes))).finally(() => this.coming.delete(key));
+      this.coming.set(key, promise);
+    }
+    return promise;
   }
 }
 
@@ -119,6 +148,8 @@ export class Trace {
     /** @type {Value[]} */
     this.values = header.values;
     for (const value of this.values) value.args ??= [];
+    this.source = source;
+    /** @type {Store[]} */
     this.stores = header.buffers.map((/** @type {any} */ info, /** @type {number} */ k) => new Store(source, k, info));
     /** @type {Map<string, number>} */
     this.addresses = new Map(this.values.map((value, id) => [value.address, id]));
@@ -127,7 +158,7 @@ export class Trace {
     }
     /** @type {Map<number, import("./rules.js").Operand>} */
     this.operands = new Map();
-    /** @type {Map<number, {low: number, high: number, most: number, finite: boolean}>} */
+    /** @type {Map<number, Range>} */
     this.ranges = new Map();
     /** @type {Map<number, import("./rules.js").Compiled>} */
     this.compiled = new Map();
@@ -204,69 +235,61 @@ export class Trace {
    */
   async settled(task) {
     for (;;) {
-      for (const store of this.stores) store.missing.clear();
+      for (const store of this.stores) store.forget();
       const result = task();
-      const lacking = this.stores.filter((/** @type {Store} */ store) => store.missing.size);
+      const lacking = this.stores.filter((store) => store.missing.size);
       if (!lacking.length) return result;
-      await Promise.all(lacking.map((/** @type {Store} */ store) => store.fetch([...store.missing])));
+      await Promise.all(lacking.map((store) => store.fetch()));
     }
   }
 
-  /** Ask for whole values at once, so that a view costs one round trip. @param {number[]} ids */
+  /** Ask for what drawing values needs, in one round trip: their numbers, of large ones their ranges. @param {number[]} ids */
   async want(ids) {
-    const stores = new Set(ids.map((id) => this.values[id].buffer).filter((k) => k !== undefined).map((k) => this.stores[/** @type {number} */ (k)]));
-    await Promise.all([...stores].filter((store) => store.step >= store.info.length && !store.whole).map((store) => store.fetch([0])));
+    await Promise.all([...new Set(ids)].map((id) => {
+      const k = this.values[id].buffer;
+      if (k === undefined || this.stores[k].whole || this.ranges.has(id)) return undefined;
+      return this.stores[k].small ? this.stores[k].all() : this.measure(id);
+    }));
   }
 
-  /** Whether everything needed to draw a value is here. @param {number} id */
+  /** The range of a value too large to travel. @param {number} id */
+  async measure(id) {
+    const [low, high, finite] = new Float64Array(await this.source.load({ value: id }));
+    this.ranges.set(id, { low, high, most: Math.max(Math.abs(low), Math.abs(high)), finite: finite === 1 });
+  }
+
+  /** Whether all numbers of a value are here. @param {number} id */
   here(id) {
     const k = this.values[id].buffer;
     return k === undefined || Boolean(this.stores[k].whole);
   }
 
-  /** Smallest and largest finite number of a value that is here. @param {number} id */
+  /** Smallest and largest finite number of a value that was wanted. @param {number} id @returns {Range} */
   range(id) {
     let range = this.ranges.get(id);
     if (range) return range;
-    const { shape } = this.values[id];
-    const operand = this.operand(id);
+    const { shape, buffer } = this.values[id];
+    const { offset, strides } = this.operand(id);
+    const cells = buffer === undefined ? [] : this.stores[buffer].whole;
+    if (!cells) throw new Error(`${this.values[id].address} was not asked for`);
+    const last = shape.length - 1;
+    const [width, step] = last < 0 ? [1, 0] : [shape[last], strides[last]];
+    const index = new Array(Math.max(0, last)).fill(0);
     let [low, high, finite] = [Infinity, -Infinity, true];
-    const store = this.values[id].buffer === undefined ? undefined : this.stores[/** @type {number} */ (this.values[id].buffer)];
-    if (store?.whole && !this.values[id].strides) {
-      const end = operand.offset + sizeOf(shape);
-      const cells = store.whole;
-      for (let n = operand.offset; n < end; n++) {
-        const x = cells[n];
+    for (let row = sizeOf(shape) / Math.max(1, width); row > 0; row--) {
+      let position = offset;
+      for (let d = 0; d < last; d++) position += index[d] * strides[d];
+      for (let c = 0; c < width; c++, position += step) {
+        const x = cells[position];
         if (x < low && x !== -Infinity) low = x;
         if (x > high && x !== Infinity) high = x;
         if (x - x !== 0) finite = false;
-      }
-      if (low > high) [low, high] = [0, 0];
-      range = { low, high, most: Math.max(Math.abs(low), Math.abs(high)), finite };
-      this.ranges.set(id, range);
-      return range;
-    }
-    const last = shape.length - 1;
-    const width = last < 0 ? 1 : shape[last];
-    const step = last < 0 ? 0 : operand.strides[last];
-    const rows = Math.min(sizeOf(shape) / Math.max(1, width), 1 << 16);
-    const index = new Array(Math.max(0, last)).fill(0);
-    for (let row = 0; row < rows; row++) {
-      let position = operand.offset;
-      for (let d = 0; d < last; d++) position += index[d] * operand.strides[d];
-      for (let c = 0; c < width; c++, position += step) {
-        const x = operand.cell(position);
-        if (!Number.isFinite(x)) finite = false;
-        else {
-          if (x < low) low = x;
-          if (x > high) high = x;
-        }
       }
       for (let d = last - 1; d >= 0 && ++index[d] === shape[d]; d--) index[d] = 0;
     }
     if (low > high) [low, high] = [0, 0];
     range = { low, high, most: Math.max(Math.abs(low), Math.abs(high)), finite };
-    if (this.here(id)) this.ranges.set(id, range);
+    this.ranges.set(id, range);
     return range;
   }
 
@@ -424,10 +447,12 @@ export function fromBundle(bytes) {
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 16, length)));
   const base = 16 + length;
   return new Trace(header, {
-    load: async (k, from, to) => {
-      const { dtype, start } = header.buffers[k];
-      const size = BYTES[dtype];
-      return bytes.slice(base + start + from * size, base + start + to * size);
+    whole: Infinity,
+    load: async (part) => {
+      const { buffer, start, stop } = /** @type {{buffer: number, start: number, stop: number}} */ (part);
+      const place = base + header.buffers[buffer].start;
+      const size = BYTES[header.buffers[buffer].dtype];
+      return bytes.slice(place + start * size, place + stop * size);
     },
   });
 }

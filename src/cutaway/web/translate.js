@@ -25,18 +25,17 @@ export class TranslateElement extends HTMLElement {
   /** @param {Trace} trace @param {Translation} translation @param {TranslateOptions} options */
   async show(trace, translation, options) {
     const logits = logitsOf(trace);
-    if (logits !== undefined) await trace.settled(() => trace.read(logits, trace.values[logits].shape.map(() => 0)));
     const last = translation.ids.length - 1;
     const step = Math.min(last, Math.max(0, Number(where().step || 0)));
     const temperature = Math.max(0.05, Number(where().temperature || 1));
+    const words = logits === undefined ? null : await trace.settled(() => [this.strip(trace, logits, translation, step, temperature), this.choice(trace, logits, translation, step, temperature, options)]);
     fill(this,
       h("section", { class: "output", "aria-label": t("translate.result") },
         data("p", { class: "source-text" }, translation.text),
         data("p", { class: "target-text", id: "translation" }, translation.output),
         translation.warnings.map((kind) => h("p", { class: "warning" }, t(`warning.${kind}`))),
         where().change ? [changeList(), h("button", { type: "button", onclick: () => go({ view: "compare" }) }, t("change.compare"))] : null),
-      logits === undefined ? null : this.strip(trace, logits, translation, step, temperature),
-      logits === undefined ? null : this.choice(trace, logits, translation, step, temperature, options),
+      words,
       h("section", { class: "attention-arcs" }, h("h2", {}, t("arcs.title", { word: shown(translation.pieces[step] ?? "") })), arcs(trace, translation, step)),
       this.beam(translation, options));
   }
