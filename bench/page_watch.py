@@ -1,17 +1,29 @@
 """What an open page costs a training run: the same run watched and unwatched, turn and turn about.
 
-    python bench/page_watch.py [--updates 1400] [--block 100] [--threads 2]
+    python bench/page_watch.py [--rounds 4] [--updates 700] [--window 8]
 
-Trains the demo's recipe. During every second block of updates the learn view is open in Chromium on
-the same machine, beside it an empty page; opening and closing happen between the blocks and are not
-counted. Printed: milliseconds an update of each block, and the ratio of neighbours.
+Trains the demo as `cutaway demo` does, in a process of its own. A round is four runs: without a
+page, with the page server and Chromium's learn view open from the first seconds, once more with,
+once more without. The first ratio is of whole runs, first update to last: the page's process, its
+start, its opening and its recordings are all in it.
+
+In the watched runs the tab is in front in every second window of seconds, in the others behind
+another one (the page then rests; snapshots made meanwhile are drawn when it is back). The second
+ratio is of neighbouring windows: what the watching alone costs.
 """
 
 import argparse
+import json
+import os
+import random
 import shutil
 import statistics
+import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,75 +31,163 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from cutaway.cli.demo import RECIPE, SENTENCE
-from cutaway.cli.paging import serve_beside
+from cutaway.cli.paging import page_beside
 from cutaway.config import RunConfig
-from cutaway.train.events import Event, Saved, Updated
+from cutaway.train.events import Event, Note, Updated
 from cutaway.train.run import train
 
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
 CAUGHT_UP = """() => {
   const frames = [...document.querySelectorAll('.film figure')];
   return frames.length > 0 && frames.every((frame) => frame.querySelector('cut-heat'));
 }"""
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+AWAY = "() => Object.defineProperty(document, 'hidden', { get: () => window.away === true })"
+EDGE = 0.3  # seconds left out at the beginning of a window
 
 
-class Blocks:
-    """Opens the page for every second block of updates and times each."""
+def train_apart(place: Path, updates: int, *, paged: bool) -> None:
+    """The child: train, note when which update ended, tell the page's address."""
+    moments: list[tuple[float, int]] = []
 
-    def __init__(self, page: Any, out: Path, size: int) -> None:
-        self.page, self.out, self.size = page, out, size
-        self.server: Any = None
-        self.times: list[tuple[bool, float]] = []  # watched?, milliseconds an update
-        self.watched = False
-        self.began: tuple[int, float] | None = None
+    def note(event: Event) -> None:
+        if isinstance(event, Updated):
+            moments.append((time.monotonic(), event.update))
+        elif isinstance(event, Note) and "http" in event.text:
+            (place / "url").write_text(event.text.split(" at ")[1])
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, Saved) and event.kind == "model" and self.server is None:
-            self.server = serve_beside(self.out, 0)
-        if not isinstance(event, Updated) or self.server is None or event.update % self.size:
-            return
-        if self.began is not None:
-            update, moment = self.began
-            spent = 1000 * (time.perf_counter() - moment) / (event.update - update)
-            self.times.append((self.watched, spent))
-        self.watched = not self.watched
-        text = SENTENCE.replace(" ", "+")
-        learn = f"{self.server.url}#/learn?lang=en&text={text}"
-        self.page.goto(learn if self.watched else "about:blank")
-        if self.watched:  # opening the page is not watching it: let it catch up first
-            self.page.wait_for_function(CAUGHT_UP, timeout=60_000)
-        self.began = (event.update, time.perf_counter())
+    tables: dict[str, dict[str, Any]] = {**RECIPE, "data": {"embedded": "en-fr"}}
+    tables["train"] = {
+        **RECIPE["train"], "updates": updates, "threads": 2, "validate_every": updates,
+    }  # fmt: skip
+    config = RunConfig.from_tables(tables)
+    with page_beside(note, place / "model", 0, browser=False) if paged else nullcontext(note) as w:
+        train(config, place / "model", watch=w, at_once=True)
+    (place / "moments").write_text(json.dumps(moments))
+
+
+def processor_seconds(name: str) -> float:
+    """Processor time of all processes of this name so far."""
+    ticks = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            text = (entry / "stat").read_text() if entry.name.isdigit() else ""
+        except OSError:
+            continue
+        if f"({name}" in text:
+            ticks += sum(map(int, text.rsplit(")", 1)[1].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Run:
+    """One training: seconds from the first update told to the last, and what was seen."""
+
+    seconds: float
+    windows: list[tuple[bool, float]] = field(default_factory=list)  # watched?, ms an update
+    opening: float = 0.0  # seconds until the page showed everything
+    share: float = 0.0  # of a core that Chromium used while watching
+
+
+def one_run(browser: Any, chosen: argparse.Namespace, *, paged: bool) -> Run:
+    """Train once, watched from the first seconds or not at all."""
+    with TemporaryDirectory() as text:
+        place = Path(text)
+        command = [sys.executable, __file__, "--train", text, "--updates", str(chosen.updates)]
+        child = subprocess.Popen([*command, *(["--paged"] if paged else [])])
+        run = watched_run(browser, child, place, chosen.window) if paged else None
+        child.wait()
+        moments = json.loads((place / "moments").read_text())
+    seconds = moments[-1][0] - moments[0][0]
+    if run is None:
+        return Run(seconds)
+    windows, opening, share = run
+    spent = [
+        (watched, 1000 * (stop - start) / (reached(moments, stop) - reached(moments, start)))
+        for watched, start, stop in windows
+        if moments[0][0] <= start and stop <= moments[-1][0]
+    ]
+    return Run(seconds, spent, opening, share)
+
+
+def watched_run(
+    browser: Any, child: "subprocess.Popen[bytes]", place: Path, window: float
+) -> tuple[list[tuple[bool, float, float]], float, float]:
+    """Hold the page open until the child ends: its windows, seconds of opening, share of a core."""
+    while not (place / "url").exists():
+        time.sleep(0.1)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    began = time.monotonic()
+    page.goto(f"{(place / 'url').read_text()}#/learn?lang=en&text={SENTENCE.replace(' ', '+')}")
+    page.evaluate(AWAY)
+    page.wait_for_function(CAUGHT_UP, timeout=60_000)
+    opening = time.monotonic() - began
+    windows: list[tuple[bool, float, float]] = []
+    watched, used, seconds = random.random() < 0.5, 0.0, 0.0
+    while child.poll() is None:
+        page.evaluate("(away) => { window.away = away; }", not watched)
+        start, spent = time.monotonic(), processor_seconds("chromium")
+        time.sleep(window)
+        windows.append((watched, start + EDGE, time.monotonic()))
+        if watched:
+            used += processor_seconds("chromium") - spent
+            seconds += time.monotonic() - start
+        watched = not watched
+    page.close()
+    return windows, opening, used / max(seconds, 1e-9)
+
+
+def reached(moments: list[tuple[float, int]], when: float) -> float:
+    """How many updates were done, on a straight line between those that were told."""
+    after = next(place for place, (moment, _) in enumerate(moments) if moment >= when)
+    (t0, u0), (t1, u1) = moments[max(0, after - 1)], moments[max(1, after)]
+    return u0 + (u1 - u0) * (when - t0) / (t1 - t0)
+
+
+def told(name: str, ratios: list[float]) -> None:
+    """Print a ratio and its spread."""
+    low, _, high = statistics.quantiles(ratios, n=4)
+    print(
+        f"{name}: median {statistics.median(ratios):.3f} of {len(ratios)} pairs, "
+        f"{min(ratios):.3f} to {max(ratios):.3f}, middle half {low:.3f} to {high:.3f}; "
+        f"goal at most 1.03"
+    )
 
 
 def main() -> None:
-    """Train, opening and closing the page."""
+    """Train, opening and closing the eyes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--updates", type=int, default=1400)
-    parser.add_argument("--block", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--updates", type=int, default=700)
+    parser.add_argument("--window", type=float, default=8.0, help="seconds")
+    parser.add_argument("--train", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--paged", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    tables: dict[str, dict[str, Any]] = {**RECIPE, "data": {"embedded": "en-fr"}}
-    tables["train"] = {
-        **RECIPE["train"],
-        "updates": chosen.updates,
-        "threads": chosen.threads,
-        "validate_every": chosen.updates,
-    }
+    if chosen.train:
+        train_apart(chosen.train, chosen.updates, paged=chosen.paged)
+        return
     chromium = shutil.which("chromium") or sys.exit("no chromium on this machine")
-    with TemporaryDirectory() as place, sync_playwright() as playwright:
+    whole: list[float] = []
+    steady: list[float] = []
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        blocks = Blocks(browser.new_page(), Path(place) / "model", chosen.block)
-        train(RunConfig.from_tables(tables), blocks.out, watch=blocks, at_once=True)
+        for _ in range(chosen.rounds):
+            runs = [one_run(browser, chosen, paged=paged) for paged in (False, True, True, False)]
+            whole += [runs[1].seconds / runs[0].seconds, runs[2].seconds / runs[3].seconds]
+            for run in runs[1:3]:
+                steady += [
+                    (one if first else two) / (two if first else one)
+                    for (first, one), (_, two) in pairwise(run.windows)
+                ]
+            print(
+                "seconds without, with, with, without: "
+                + ", ".join(f"{run.seconds:.1f}" for run in runs)
+                + f"; opened in {runs[1].opening:.1f} and {runs[2].opening:.1f} s, "
+                f"Chromium used {runs[1].share:.3f} and {runs[2].share:.3f} of a core",
+                flush=True,
+            )
         browser.close()
-        blocks.server.stop()
-    for watched, spent in blocks.times:
-        print(f"{'watched ' if watched else 'alone   '} {spent:7.1f} ms an update")
-    ratios = [
-        (one if first else two) / (two if first else one)
-        for (first, one), (_, two) in zip(blocks.times, blocks.times[1:], strict=False)
-    ]
-    print(f"watched against alone: median {statistics.median(ratios):.3f}, "
-          f"{min(ratios):.3f} to {max(ratios):.3f} in {len(ratios)} pairs")  # fmt: skip
+    told("whole runs, with the page against without", whole)
+    told("windows, in front against behind", steady)
 
 
 if __name__ == "__main__":

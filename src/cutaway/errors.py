@@ -15,7 +15,14 @@ __all__ = [
 
 
 class CutawayError(Exception):
-    """Base of every error the package raises on purpose; the message is one line for a person."""
+    """Base of every error the package raises on purpose; the message is one line for a person.
+
+    `zh` is the same line in Chinese, where a reader of the page may meet it.
+    """
+
+    def __init__(self, message: str, *, zh: str = "") -> None:
+        super().__init__(message)
+        self.zh = zh
 
 
 class ConfigError(CutawayError, ValueError):

@@ -40,6 +40,20 @@ def test_chinese_is_chinese() -> None:
     assert {key for key in same if not key.startswith("op.")} == terms
 
 
+@pytest.mark.browser
+def test_a_refusal_is_told_in_the_readers_language(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    url, _ = served
+    watched.go(f"{url}#/translate?lang=zh&text={TEXT}")
+    watched.page.fill("#text", "the " * 400)
+    watched.page.press("#text", "Enter")
+    watched.page.wait_for_selector("#message:not([hidden])")
+    told = watched.page.inner_text("#message")
+    assert "请一次输入一句" in told
+    assert not re.search(r"[A-Za-z]{3}", told)
+
+
 def test_every_key_used_exists_and_every_key_is_used() -> None:
     code, english = sources(), catalogue("en")
     plain = set(re.findall(r'\bt\("([\w.]+)"', code)) | set(

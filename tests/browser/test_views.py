@@ -2,11 +2,15 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cutaway.decode import Translator
+from cutaway.serve import create_app
+from cutaway.serve.running import Server, bound
 from cutaway.serve.session import Session
 from tests.browser.conftest import EXAMPLES, Watched
 
@@ -305,6 +309,32 @@ def test_the_run_is_seen_learning(watched: Watched, served: tuple[str, Session],
     page.click(".film figure:nth-child(1) .picture")
     page.wait_for_function("() => location.hash.includes('snapshot=0')")
     assert watched.complaints == []
+
+
+def test_the_learn_view_goes_on_when_another_server_takes_over(
+    watched: Watched, toy: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(toy, tmp_path / "model")
+    log, timing = (tmp_path / "model.run" / name for name in ("log.jsonl", "timing.jsonl"))
+    log.parent.mkdir()
+    timing.write_text('{"event": "started"}\n')
+    log.write_text('{"update": 10, "loss": 2.0}\n')
+    page = watched.page
+    with bound("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        first = Server(create_app(Translator.load(folder), folder=folder), listening).start()
+        watched.go(f"{first.url}#/learn?lang=en&text={TEXT}")
+        page.wait_for_function("() => document.querySelector('cut-learn')?.seen === 10")
+        first.stop()
+    page.wait_for_timeout(2500)  # the page asks, and nobody answers
+    log.write_text(log.read_text() + '{"update": 47, "loss": 1.0}\n')
+    with bound("127.0.0.1", port) as listening:
+        second = Server(create_app(Translator.load(folder), folder=folder), listening).start()
+        page.wait_for_function("() => document.querySelector('cut-learn').seen === 47")
+        assert page.inner_text("cut-learn > .hint") == "Learning: step 47"
+        timing.write_text('{"event": "finished"}\n')
+        page.wait_for_selector("cut-learn > .hint:text('Finished at step 47')")
+        second.stop()
 
 
 def test_snapshots_are_scrubbed(watched: Watched, served: tuple[str, Session]) -> None:

@@ -1,5 +1,6 @@
 """The routes: what they answer, what they refuse, and that one clear line says why."""
 
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -261,10 +262,14 @@ def test_the_run_as_a_file(client: Client) -> None:
         ({"text": "   "}, "nothing"),
     ],
 )
-def test_bad_questions_get_one_line(client: Client, body: dict[str, Any], words: str) -> None:
-    response = client.post("/api/translate", json=body)
-    assert response.status_code in (400, 422)
-    assert words in error(response)
+def test_bad_questions_get_one_line_in_the_readers_language(
+    client: Client, body: dict[str, Any], words: str
+) -> None:
+    for language, expected in (("en", words), ("zh", "[一-鿿]")):
+        headers = {"Accept-Language": language}
+        response = client.post("/api/translate", json=body, headers=headers)
+        assert response.status_code in (400, 422)
+        assert re.search(expected, error(response))
 
 
 def test_missing_things_get_one_line(client: Client) -> None:

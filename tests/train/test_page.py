@@ -1,12 +1,19 @@
 """The page beside a run: open from the first seconds, told what the log tells."""
 
+import contextlib
 import json
+import os
 import re
+import signal
 import socket
+import subprocess
+import sys
+import time
 import urllib.request
 from pathlib import Path
 
 from cutaway.cli.paging import page_beside
+from cutaway.cli.train import to_toml
 from cutaway.config import RunConfig
 from cutaway.train.events import Event, Note, Validated
 from cutaway.train.run import train
@@ -33,6 +40,76 @@ def test_a_page_is_open_while_training_and_changes_nothing(tmp_path: Path) -> No
     assert [entry["step"] for entry in seen] == [4, 8, 12]
     assert all(entry["running"] for entry in seen)
     assert results(tmp_path / "watched") == results(tmp_path / "alone")
+    assert page_process(tmp_path / "watched") is None
+
+
+def page_process(out: Path) -> int | None:
+    """The process that serves a folder beside its run."""
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            if b"cutaway.cli.beside" in words and str(out).encode() in words:
+                return int(entry.name)
+    return None
+
+
+def test_a_page_that_dies_does_not_stop_the_training(tmp_path: Path) -> None:
+    told: list[str] = []
+    killed: list[int] = []
+    out = tmp_path / "model"
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            told.append(event.text)
+        if isinstance(event, Validated) and not killed:
+            found = page_process(out)
+            assert found is not None
+            killed.append(found)
+            os.kill(found, signal.SIGKILL)
+            while page_process(out) is not None:
+                time.sleep(0.01)
+
+    with page_beside(watch, out, 0, browser=False) as both:
+        values = tables(tmp_path, updates=12, validate_every=4)
+        train(RunConfig.from_tables(values), out, watch=both, at_once=True)
+    assert [text for text in told if "the page has closed" in text] == [
+        "the page has closed (status -9); training goes on"
+    ]
+    assert (out / "config.json").is_file()
+
+
+RUN = """
+import sys, time
+from pathlib import Path
+from cutaway.cli.paging import page_beside
+from cutaway.config import RunConfig, read_toml
+from cutaway.train.events import Note
+from cutaway.train.run import train
+
+def watch(event):
+    if isinstance(event, Note) and "http" in event.text:
+        print(event.text, flush=True)
+
+out = Path(sys.argv[2])
+with page_beside(watch, out, 0, browser=False) as both:
+    train(RunConfig.from_tables(read_toml(Path(sys.argv[1]))), out, watch=both, at_once=True)
+"""
+
+
+def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    out, settings = tmp_path / "model", tmp_path / "run.toml"
+    config = RunConfig.from_tables(tables(tmp_path, updates=100_000))
+    settings.write_text(to_toml(config), encoding="utf-8")
+    command = [sys.executable, "-c", RUN, str(settings), str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert "watch it learn at" in run.stdout.readline()
+        assert page_process(out) is not None
+        run.kill()
+    until = time.monotonic() + 60
+    while page_process(out) is not None:
+        assert time.monotonic() < until, "the page outlives its run"
+        time.sleep(0.05)
 
 
 def test_a_busy_port_does_not_stop_the_training(tmp_path: Path) -> None:

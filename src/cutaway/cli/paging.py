@@ -1,63 +1,107 @@
-"""The page beside a training run: open from the first seconds, reading only what is on disk."""
+"""The page beside a training run: open from the first seconds, reading only what is on disk.
+
+It has a process of its own. A second thread of the run's process that computes makes libgomp send
+the first one's helpers to sleep between operations, for good: 78 ms an update became 110.
+"""
 
 import contextlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, cast
 
 import typer
+
+from cutaway.errors import InputError
 
 if TYPE_CHECKING:
     from cutaway.train.events import Event, Watch
 
+PATIENCE = 10.0  # seconds a page has to close
+
 
 @contextmanager
 def page_beside(watch: "Watch", out: Path, port: int, *, browser: bool) -> "Iterator[Watch]":
-    """`watch`, and a server in a thread of its own as soon as there is a model folder to show."""
+    """`watch`, and a page as soon as there is a model folder to show."""
     from cutaway.train.events import Note, Saved
 
-    servers: list[Any] = []
+    page: Page | None = None
     tried = False
 
     def both(event: "Event") -> None:
-        nonlocal tried
+        nonlocal page, tried
         watch(event)
+        if page is not None and (reason := page.broken()):
+            page = None
+            watch(Note(f"the page has closed ({reason}); training goes on", warning=True))
         if tried or not (isinstance(event, Saved) and event.kind == "model"):
             return
         tried = True
         try:
-            server = serve_beside(out, port)
-        except Exception as error:  # a page that cannot open is no reason to stop training
+            page = around.enter_context(page_of(out, port))
+        except (InputError, OSError) as error:  # no reason to stop training
             watch(Note(f"the page cannot open ({error}); training goes on", warning=True))
             return
-        servers.append(server)
-        watch(Note(f"watch it learn at {server.url}"))
+        watch(Note(f"watch it learn at {page.url}"))
         if browser:
             import webbrowser
 
-            webbrowser.open(server.url)
+            webbrowser.open(page.url)
 
-    try:
+    with contextlib.ExitStack() as around:
         yield both
-    finally:
-        for server in servers:
-            server.stop()
 
 
-def serve_beside(out: Path, port: int) -> Any:
-    """A server for a folder whose run is under way."""
-    from cutaway.decode import Translator
-    from cutaway.serve import create_app
-    from cutaway.serve.running import Server, bound
+@dataclass
+class Page:
+    """A process that serves a folder."""
 
-    listening = bound("127.0.0.1", port)
-    try:
-        return Server(create_app(Translator.load(out), folder=out), listening).start()
-    except BaseException:
-        with contextlib.suppress(OSError):
-            listening.close()
-        raise
+    url: str
+    process: subprocess.Popen[bytes]
+    words: IO[bytes]  # what it says on standard error
+
+    def broken(self) -> str:
+        """Why it has ended unasked; nothing while it runs."""
+        if self.process.poll() is None:
+            return ""
+        self.words.seek(0)
+        lines = self.words.read().decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return last or f"status {self.process.returncode}"
+
+
+@contextmanager
+def page_of(out: Path, port: int) -> Iterator[Page]:
+    """The page of a folder, open until the end of the block, or of this process."""
+    from cutaway.serve.running import address, bound
+
+    with TemporaryFile() as words:
+        with bound("127.0.0.1", port) as listening:
+            url = address(listening)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "cutaway.cli.beside", str(out), str(listening.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=words,
+                pass_fds=[listening.fileno()],
+                env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+                start_new_session=True,  # Ctrl-C is for the run; the page ends with it
+            )
+        try:
+            yield Page(url, process, words)
+        finally:
+            with contextlib.suppress(OSError):
+                cast(IO[bytes], process.stdin).close()
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 def serve_after(out: Path, port: int, *, browser: bool) -> None:

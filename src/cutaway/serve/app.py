@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from cutaway.corpus.embedded import SOURCES_SENTENCES
 from cutaway.decode import Translator
-from cutaway.errors import CutawayError, TraceError
+from cutaway.errors import CutawayError, InputError, TraceError
 from cutaway.glass import Trace
 from cutaway.glass.html import document, script, style
 from cutaway.serve.glass_routes import glass_routes
@@ -113,22 +113,23 @@ def create_app(
         return response
 
     @app.exception_handler(TraceError)
-    async def not_there(_: Request, error: TraceError) -> Response:
-        return _error(404 if str(error).startswith("no ") else 400, str(error))
+    async def not_there(request: Request, error: TraceError) -> Response:
+        return _error(404 if str(error).startswith("no ") else 400, line(request, error))
 
     @app.exception_handler(CutawayError)
-    async def told(_: Request, error: CutawayError) -> Response:
-        return _error(422, str(error))
+    async def told(request: Request, error: CutawayError) -> Response:
+        return _error(422, line(request, error))
 
     @app.exception_handler(StarletteHTTPException)
     async def refused_politely(_: Request, error: StarletteHTTPException) -> Response:
         return _error(error.status_code, str(error.detail))
 
     @app.exception_handler(RequestValidationError)
-    async def misunderstood(_: Request, error: RequestValidationError) -> Response:
+    async def misunderstood(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        return _error(422, f"{place or 'body'}: {first['msg']}")
+        place = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
+        wrong = InputError(f"{place}: {first['msg']}", zh=f"{place} 的内容不合要求；请改后再试")
+        return _error(422, line(request, wrong))
 
     @app.get("/")
     async def page() -> Response:
@@ -218,6 +219,12 @@ def refused(request: Request, allowed: set[str]) -> tuple[int, str] | None:
         if not request.headers.get("content-type", "").startswith("application/json"):
             return 415, "a question must be JSON: send Content-Type application/json"
     return None
+
+
+def line(request: Request, error: CutawayError) -> str:
+    """What went wrong, in the reader's language where it can be said in it."""
+    chinese = request.headers.get("accept-language", "").startswith("zh")
+    return error.zh if chinese and error.zh else str(error)
 
 
 def _error(status: int, text: str) -> Response:

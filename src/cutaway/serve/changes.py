@@ -52,7 +52,11 @@ class Changes:
         if self.order is None:
             return source
         if sorted(self.order) != list(range(len(source) - 1)):
-            raise InputError(f"order is {self.order}; expected each of 0 to {len(source) - 2} once")
+            last = len(source) - 2
+            raise InputError(
+                f"order is {self.order}; expected each of 0 to {last} once",
+                zh=f"顺序为 {self.order}；应含 0 到 {last} 各一次",
+            )
         return tuple(source[place] for place in self.order) + source[-1:]
 
     @torch.no_grad()
@@ -89,7 +93,10 @@ def read_changes(text: str) -> tuple[dict[str, Change], list[int] | None]:
     """The changes as functions of the tensors they touch, and the order of the words."""
     parts = [part for part in text.split(";") if part]
     if len(parts) > MOST:
-        raise InputError(f"{len(parts)} changes at once; expected at most {MOST}")
+        raise InputError(
+            f"{len(parts)} changes at once; expected at most {MOST}",
+            zh=f"一次有 {len(parts)} 处改动；最多 {MOST} 处",
+        )
     patches: dict[str, list[Change]] = {}
     order: list[int] | None = None
     for part in parts:
@@ -110,7 +117,9 @@ def read_changes(text: str) -> tuple[dict[str, Change], list[int] | None]:
         else:
             raise InputError(
                 f"cannot read the change {part!r}; expected set:ADDRESS=VALUE, "
-                f"silence:ATTENTION:HEAD, unmask:ATTENTION, shift:ATTENTION:WORDS or order:2,0,1"
+                f"silence:ATTENTION:HEAD, unmask:ATTENTION, shift:ATTENTION:WORDS or order:2,0,1",
+                zh=f"看不懂改动 {part!r}；应为 set:地址=值、silence:注意力:头、unmask:注意力、"
+                f"shift:注意力:词数 或 order:2,0,1",
             )
     return {address: _all(steps) for address, steps in patches.items()}, order
 
@@ -119,7 +128,10 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"cannot read the number {text!r}; expected one like 0.5") from None
+        raise InputError(
+            f"cannot read the number {text!r}; expected one like 0.5",
+            zh=f"看不懂数字 {text!r}；应写成 0.5 这样",
+        ) from None
 
 
 def _all(steps: list[Change]) -> Change:
@@ -134,7 +146,10 @@ def _all(steps: list[Change]) -> Change:
 def _set(index: tuple[int, ...], value: float, part: str) -> Change:
     def change(tensor: Tensor) -> Tensor:
         if len(index) != tensor.dim():
-            raise InputError(f"{part!r} gives {len(index)} indices; expected {tensor.dim()}")
+            raise InputError(
+                f"{part!r} gives {len(index)} indices; expected {tensor.dim()}",
+                zh=f"{part!r} 有 {len(index)} 个下标；应为 {tensor.dim()} 个",
+            )
         # A draft may be shorter than the run the cell was chosen in; then there is no such cell.
         if any(place >= size for place, size in zip(index, tensor.shape, strict=True)):
             return tensor
@@ -148,7 +163,11 @@ def _set(index: tuple[int, ...], value: float, part: str) -> Change:
 def _silence(head: int, part: str) -> Change:
     def change(context: Tensor) -> Tensor:
         if head >= context.shape[1]:
-            raise InputError(f"{part!r}: this attention has heads 0 to {context.shape[1] - 1}")
+            last = context.shape[1] - 1
+            raise InputError(
+                f"{part!r}: this attention has heads 0 to {last}",
+                zh=f"{part!r}：此注意力的头为 0 到 {last}",
+            )
         context = context.clone()
         context[:, head] = 0.0
         return context

@@ -9,6 +9,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
+from cutaway.errors import TraceError
 from cutaway.glass.api import Served
 from cutaway.glass.html import LANGUAGES, carried_html
 from cutaway.serve.session import Recorded, Session
@@ -58,7 +59,10 @@ def glass_routes(session: Session) -> APIRouter:
         try:
             return session.run(key)
         except KeyError:
-            raise HTTPException(404, f"no trace {key!r} here; translate again") from None
+            raise TraceError(
+                f"no trace {key!r} here; translate again",
+                zh=f"这里没有记录 {key!r}；请重新翻译",
+            ) from None
 
     def served(key: str) -> Served:
         return recorded(key).served

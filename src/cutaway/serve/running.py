@@ -58,6 +58,7 @@ def bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen()  # whoever asks before the server is up waits and is not turned away
     except (OSError, OverflowError) as error:
         listening.close()
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -66,6 +67,12 @@ def bound(host: str, port: int) -> socket.socket:
             f"or 0 for any free one"
         ) from None
     return listening
+
+
+def address(listening: socket.socket) -> str:
+    """Where a browser finds a bound socket."""
+    host, port, *_ = listening.getsockname()
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def run(
@@ -88,8 +95,7 @@ class Server:
     """uvicorn on a given socket; `start` runs it beside the caller, for watching a training."""
 
     def __init__(self, app: FastAPI, listening: socket.socket) -> None:
-        host, port, *_ = listening.getsockname()
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        self.url = address(listening)
         config = uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
         self._server = uvicorn.Server(config)
         self._sockets = [listening]

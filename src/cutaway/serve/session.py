@@ -71,7 +71,10 @@ class Session:
     def translator(self) -> Translator:
         """The model at work; a session of recorded traces alone has none."""
         if self._own is None:
-            raise InputError("this page shows recorded runs; to translate, serve a model folder")
+            raise InputError(
+                "this page shows recorded runs; to translate, serve a model folder",
+                zh="本页显示记录好的运行；要翻译，请打开一个模型文件夹",
+            )
         return self._own
 
     @property
@@ -178,7 +181,10 @@ class Session:
             )
             if not translation.tokens:
                 reason = "; ".join(notice.message for notice in translation.warnings)
-                raise InputError(f"nothing to show for {text[:40]!r}: {reason}")
+                raise InputError(
+                    f"nothing to show for {text[:40]!r}: {reason}",
+                    zh=f"{text[:40]!r} 中没有可以翻译的内容",
+                )
             ids = [token.id for token in translation.tokens]
         if changes:
             source = changes.reordered(source)
@@ -203,7 +209,8 @@ class Session:
         target_ids = translator.target_tokenizer.encode(target, end=True)
         if len(target_ids) > LONGEST:
             raise InputError(
-                f"the target has {len(target_ids)} tokens; the page shows at most {LONGEST}"
+                f"the target has {len(target_ids)} tokens; the page shows at most {LONGEST}",
+                zh=f"目标句有 {len(target_ids)} 个词元；本页最多显示 {LONGEST} 个",
             )
         sides = Sides(translator.tokenizer, translator.target_tokenizer, translator.special)
         trace, facts = record_step(translator.model, source_ids, target_ids, sides, rate=rate)
@@ -225,8 +232,12 @@ class Session:
     def _other(self, name: str) -> Translator:
         """A model served beside the page's own."""
         if name not in self.beside:
-            known = ", ".join(self.beside) or "none; serve some with --beside FOLDER"
-            raise InputError(f"no model {name!r} beside this one; there are: {known}")
+            known = ", ".join(self.beside)
+            raise InputError(
+                f"no model {name!r} beside this one; there are: "
+                f"{known or 'none; serve some with --beside FOLDER'}",
+                zh=f"没有与此模型并列的模型 {name!r}；现有：{known or '无，请用 --beside 加入'}",
+            )
         return self.beside[name]
 
     def _translator(self, snapshot: str) -> Translator:
@@ -236,7 +247,10 @@ class Session:
             return self.translator
         place = self._snapshot_folder()
         if place is None or not snapshot.isdigit():
-            raise InputError(f"no snapshot {snapshot!r}; this model was trained without --keep")
+            raise InputError(
+                f"no snapshot {snapshot!r}; this model was trained without --keep",
+                zh=f"没有快照 {snapshot!r}；此模型训练时未用 --keep",
+            )
         weights = read_snapshot(place, int(snapshot))
         folder = self.translator.folder
         model = Transformer(folder.model.config)
@@ -281,7 +295,8 @@ class Session:
         if len(source) > LONGEST:
             raise InputError(
                 f"the sentence has {len(source)} tokens; the page shows at most {LONGEST}: "
-                f"give one sentence at a time"
+                f"give one sentence at a time",
+                zh=f"句子有 {len(source)} 个词元；本页最多显示 {LONGEST} 个：请一次输入一句",
             )
         return source
 
@@ -289,7 +304,10 @@ class Session:
         size = translator.target_tokenizer.vocabulary
         wrong = [number for number in prefix if not 0 <= number < size]
         if wrong:
-            raise InputError(f"prefix holds the id {wrong[0]}; expected ids 0 to {size - 1}")
+            raise InputError(
+                f"prefix holds the id {wrong[0]}; expected ids 0 to {size - 1}",
+                zh=f"前缀中有编号 {wrong[0]}；编号应为 0 到 {size - 1}",
+            )
 
     def _answer(
         self,

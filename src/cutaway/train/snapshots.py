@@ -92,7 +92,10 @@ def read_snapshot(folder: Path, update: int) -> dict[str, Tensor]:
             except (OSError, SafetensorError) as error:
                 raise ModelFolderError(f"{path} cannot be read ({error})") from None
     known = ", ".join(str(entry["update"]) for entry in read_index(folder)) or "none"
-    raise ModelFolderError(f"{folder} has no snapshot of update {update}; it has: {known}")
+    raise ModelFolderError(
+        f"{folder} has no snapshot of update {update}; it has: {known}",
+        zh=f"{folder} 没有第 {update} 次更新的快照；现有：{known}",
+    )
 
 
 def _write_index(folder: Path, entries: list[dict[str, Any]]) -> None:

@@ -1,4 +1,5 @@
 /** Where traces come from: the server beside the page, or the page itself when it is one file. */
+import { currentLanguage } from "./dom.js";
 import { BYTES, fromBundle, Trace } from "./trace.js";
 
 /** @typedef {{name: string, value: string | number}} Fact */
@@ -14,7 +15,7 @@ export class PageError extends Error {}
 export async function ask(path, body) {
   let response;
   try {
-    response = await fetch(path, body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    response = await fetch(path, { headers: { "Accept-Language": currentLanguage(), "Content-Type": "application/json" }, ...body === undefined ? {} : { method: "POST", body: JSON.stringify(body) } });
   } catch {
     throw new PageError("error.gone");
   }

@@ -27,10 +27,24 @@ export class LearnElement extends HTMLElement {
     await this.look();
   }
 
-  /** Look at the run; again soon while it runs and the page is in front. */
+  /** Look at the run; again soon while it runs, or when nobody answers: after a run its server makes way for another. */
   async look() {
+    try {
+      if (document.hidden || await this.told()) this.again();
+    } catch (error) {
+      if (/** @type {Error} */ (error).message === "error.gone") this.again();
+      else this.app.fail(error);
+    }
+  }
+
+  again() {
+    setTimeout(() => { if (this.isConnected) void this.look(); }, EVERY);
+  }
+
+  /** Show what the run has told so far; whether it goes on. */
+  async told() {
     const run = await this.app.backend.progress();
-    if (!this.isConnected) return;
+    if (!this.isConnected) return false;
     const dark = isDark();
     if (this.seen !== run.step) this.app.backend.answers?.clear(); // better weights, other answers
     this.seen = run.step;
@@ -43,7 +57,7 @@ export class LearnElement extends HTMLElement {
     if (bleu?.length > 1) this.curveBox.append(curve([{ name: "bleu", points: bleu }], { label: "BLEU", height: 140, x: t("learn.step"), y: "BLEU" }));
     fill(this.samples, (run.samples ?? []).length ? h("table", { class: "plain", translate: "no" }, h("tbody", {}, run.samples.slice(-24).reverse().map((/** @type {any} */ sample) => h("tr", {}, h("td", {}, whole(sample.step, locale())), h("td", {}, sample.source), h("td", {}, sample.output), h("td", { class: "hint" }, sample.reference ?? ""))))) : h("p", { class: "hint" }, t("learn.waiting")));
     await this.film(run);
-    if (run.running && this.isConnected) setTimeout(() => { if (this.isConnected && !document.hidden) void this.look(); else if (this.isConnected) setTimeout(() => void this.look(), EVERY); }, EVERY);
+    return run.running;
   }
 
   /** The chosen head at each snapshot. @param {any} run */
