@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 from cutaway.cli.main import app
 from cutaway.config import ModelConfig
 from cutaway.errors import CutawayError
+from cutaway.glass.sentence import record_sentence
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder, write_model_folder
+from cutaway.train.folder import ModelFolder, read_model_folder, write_model_folder
 
 TEXTS = ["The cat is on the mat.", "Le chat est sur le tapis.", "A dog sees the cat.", "Un chien."]
 
@@ -61,6 +62,19 @@ def test_the_tree_a_matrix_and_a_cell(model: Path) -> None:
     listed = run("explain", str(model), "The cat.", "*.weights")
     assert "weights" in listed
     assert "scores" not in listed
+
+
+def test_the_last_steps_have_their_names_too(model: Path) -> None:
+    cell = run("explain", str(model), "The cat.", "probabilities[0,1,5]")
+    assert "probabilities = torch.softmax(logits, dim=-1)" in cell
+    for family in ("encoder-decoder", "encoder", "decoder"):
+        contents = read_model_folder(folder(model.parent / family, family))
+        before = {name: tensor.clone() for name, tensor in contents.model.state_dict().items()}
+        trace = record_sentence(contents, "The cat.", training=True)
+        assert trace["loss"].tensor.item() > 0
+        assert not torch.equal(trace["output.bias.after"].tensor, before["output.bias"])
+        after = contents.model.state_dict()
+        assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
 
 
 def test_proof_of_a_translation_and_of_a_training_step(model: Path) -> None:

@@ -19,6 +19,7 @@ import torch
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _GLASS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_COMPUTING = {"decompose.py", "pair.py", "sentence.py"}  # ours that compute what is recorded
 _READABLE = (  # torch code written as formulas, with names worth showing
     os.path.join(_TORCH, "nn", "modules", "transformer.py"),
     os.path.join(_TORCH, "optim") + os.sep,
@@ -49,7 +50,7 @@ def _judge(code: CodeType) -> bool:
     if path.startswith(_READABLE) or code.co_qualname in READABLE_FUNCTIONS:
         return True
     if path.startswith(_GLASS):
-        return os.path.basename(path) == "decompose.py"
+        return os.path.basename(path) in _COMPUTING
     return not path.startswith(_PLUMBING) and not code.co_filename.startswith("<frozen")
 
 

@@ -1,17 +1,19 @@
 """A sentence through a model folder, recorded: what the command line explains, proves, compares."""
 
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from cutaway.decode import Translator
 from cutaway.errors import InputError
+from cutaway.glass.pair import VOCABULARY, Sides, record_step, record_translation, restored
 from cutaway.glass.record import record
 from cutaway.glass.trace import Trace
 from cutaway.text import Tokenizer
 from cutaway.train.folder import ModelFolder, read_model_folder
+
+RATE = 1e-3  # of the update that is shown
 
 
 def record_sentence(
@@ -26,8 +28,7 @@ def record_sentence(
 
     The translation is the model's own unless `target` is given, or `like`: a trace of another
     model, whose tokens this one is to read. A decoder or encoder reads the text alone. `training`
-    adds loss, gradients and one AdamW update; the model in the folder is
-    not changed.
+    adds loss, gradients and one AdamW update; the model in the folder is not changed.
     """
     contents = folder if isinstance(folder, ModelFolder) else read_model_folder(Path(folder))
     if contents.model.config.family == "encoder-decoder":
@@ -56,34 +57,17 @@ def _translation(
         output = list(result.hypotheses[0].ids)
     if not output:
         raise InputError(f"the model gives no token for {text!r}; give a target")
-    source = torch.tensor([list(task.source)])
-    shifted = torch.tensor([[translator.special.start, *output[:-1]]])
-    right = torch.tensor([output])
-    meta: dict[str, Any] = {
+    sides = Sides(translator.tokenizer, theirs, translator.special)
+    if training:
+        trace, _ = record_step(model, task.source, output, sides, rate=RATE)
+    else:
+        trace = record_translation(model, task.source, output, sides)
+    trace.meta |= {
         "source": text,
         "target": theirs.decode(output),
         "target_ids": output,
         "tokenizer": theirs.fingerprint,
     }
-    if training:
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-        with record(model, meta=meta) as trace:
-            logits = model(source, shifted)
-            log_probabilities = F.log_softmax(logits, dim=-1)
-            loss = F.nll_loss(log_probabilities.flatten(0, 1), right.flatten())
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-    else:
-        with torch.no_grad(), record(model, meta=meta) as trace:
-            logits = model(source, shifted)
-            probabilities = torch.softmax(logits, dim=-1)
-        del probabilities
-    trace.label(
-        source=translator.tokenizer.pieces(source[0].tolist()),
-        target=theirs.pieces(shifted[0].tolist()),
-        vocabulary=theirs.pieces(range(theirs.vocabulary)),
-        axes=VOCABULARY,
-    )
     return trace
 
 
@@ -93,8 +77,8 @@ def _one_text(contents: ModelFolder, text: str, training: bool) -> Trace:
     causal = model.config.family == "decoder"
     source = torch.tensor([ids])
     if training:
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-        with record(model, meta={"source": text}) as trace:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+        with restored(model), record(model, meta={"source": text}) as trace:
             logits = model(source)
             log_probabilities = F.log_softmax(logits, dim=-1)
             said = log_probabilities[0, :-1] if causal else log_probabilities[0]
@@ -116,13 +100,3 @@ def _label_text(trace: Trace, tokenizer: Tokenizer, ids: list[int]) -> None:
         vocabulary=tokenizer.pieces(range(tokenizer.vocabulary)),
         axes=VOCABULARY,
     )
-
-
-# Whose rows are the vocabulary; the rules carry the words on to logits and probabilities.
-VOCABULARY: dict[str, tuple[str | None, ...]] = {
-    "embedding.weight": ("vocabulary", None),
-    "target_embedding.weight": ("vocabulary", None),
-    "output.weight": ("vocabulary", None),
-    "output.bias": ("vocabulary",),
-    "probabilities": (None, None, "vocabulary"),
-}

@@ -16,9 +16,9 @@ from cutaway.errors import CutawayError, InputError
 from cutaway.glass import Trace
 from cutaway.glass.api import Served
 from cutaway.glass.html import Carried
+from cutaway.glass.pair import Sides, record_step, record_translation
 from cutaway.model import Transformer
 from cutaway.serve.changes import Changes
-from cutaway.serve.recording import Sides, record_step, record_translation
 from cutaway.train.folder import ModelFolder
 from cutaway.train.snapshots import read_index, read_snapshot
 

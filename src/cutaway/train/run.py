@@ -10,6 +10,7 @@
 """
 
 import json
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -139,7 +140,7 @@ class Run:
 
     def _train(self) -> None:
         trainer, progress = self.trainer, self.trainer.progress
-        every = self.config.train.validate_every or max(1, trainer.updates // 20)
+        every = self.config.train.validate_every or math.ceil(trainer.updates / 20)
         moments = set(snapshot_updates(trainer.updates, self.config.train.keep))
         work = trainer.work()
         trainer.clock()

@@ -1,15 +1,20 @@
-"""Runs recorded for the page: one translation, or one training step, with words on every axis."""
+"""A sentence and its translation, recorded: the forward pass, or a training step.
 
-from collections.abc import Sequence
+Every axis carries its words.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from cutaway.decode import Special
-from cutaway.glass import Trace, record
+from cutaway.glass.record import record
+from cutaway.glass.trace import Trace
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
 
@@ -64,9 +69,8 @@ def record_step(
     source = torch.tensor([list(source_ids)])
     target = torch.tensor([[sides.special.start, *target_ids[:-1]]])
     right = torch.tensor([list(target_ids)])
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, foreach=False)
-    try:
+    with restored(model):
         with record(model) as trace:
             logits = model(source, target)
             log_probabilities = F.log_softmax(logits, dim=-1)
@@ -74,9 +78,6 @@ def record_step(
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         norm = _norm(model)
-    finally:
-        model.zero_grad(set_to_none=True)
-        model.load_state_dict(before)
     _label(trace, source, target, sides)
     facts = {
         "optimizer": "AdamW",
@@ -85,6 +86,17 @@ def record_step(
         "tokens": len(target_ids),
     }
     return trace, {"loss": float(loss.detach()), "facts": facts}
+
+
+@contextmanager
+def restored(model: nn.Module) -> Iterator[None]:
+    """Whatever the block does to the model's weights is undone after it."""
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    try:
+        yield
+    finally:
+        model.zero_grad(set_to_none=True)
+        model.load_state_dict(before)
 
 
 def _norm(model: Transformer) -> float:
