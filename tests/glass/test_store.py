@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from cutaway import glass
@@ -161,6 +163,44 @@ def test_the_extent_of_a_value_is_of_its_finite_numbers() -> None:
         assert Served(trace).extent(0) == expected, tensor
     with pytest.raises(TraceError, match="no value"):
         Served(trace).extent(99)
+
+
+@given(
+    shape=st.tuples(st.integers(1, 23), st.integers(1, 29)),
+    size=st.tuples(st.integers(1, 23), st.integers(1, 29)),
+    kind=st.sampled_from([torch.float32, torch.float16, torch.int64, torch.bool]),
+    transposed=st.booleans(),
+    seed=st.integers(0, 2**20),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_picture_shows_the_largest_cell_of_every_point(
+    shape: tuple[int, int],
+    size: tuple[int, int],
+    kind: torch.dtype,
+    transposed: bool,
+    seed: int,
+) -> None:
+    size = (min(size[0], shape[0]), min(size[1], shape[1]))
+    torch.manual_seed(seed)
+    stored = (4 * torch.randn(shape[::-1] if transposed else shape)).to(kind)
+    if kind == torch.float32:
+        stored[0, 0] = math.nan
+    with glass.record() as trace:
+        stored.clone()
+    matrix = stored.T if transposed else stored
+    picture = Served(trace).picture(0, 0, (matrix.stride(0), matrix.stride(1)), shape, size)
+    found = np.frombuffer(picture, dtype=stored.numpy().dtype).reshape(size)
+    for row in range(size[0]):
+        for col in range(size[1]):
+            block = matrix[
+                row * shape[0] // size[0] : -(-(row + 1) * shape[0] // size[0]),
+                col * shape[1] // size[1] : -(-(col + 1) * shape[1] // size[1]),
+            ].double()
+            if block.isnan().any():
+                assert np.isnan(found[row, col])
+            else:
+                assert abs(float(found[row, col])) == block.abs().max()
+                assert (block == float(found[row, col])).any()
 
 
 def test_the_api_answers_in_plain_data(trace: glass.Trace) -> None:

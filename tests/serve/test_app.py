@@ -87,9 +87,9 @@ def test_many_numbers_travel_in_one_answer(client: Client) -> None:
     flat = tensor.flatten()
     parts = [
         {"buffer": buffer, "start": 3, "stop": 8},
-        {"buffer": buffer, "rows": [7, 0, 11], "cols": [5, 2]},
+        {"buffer": buffer, "cells": [12, 9, 5, 2, 16, 13]},
         {"value": place},
-        {"buffer": buffer, "rows": [], "cols": [1]},
+        {"buffer": buffer, "cells": []},
         {"buffer": buffer, "start": 0, "stop": flat.numel()},
     ]
     answer = client.post(f"/glass/{key}/numbers", json={"parts": parts}).content
@@ -105,9 +105,14 @@ def test_many_numbers_travel_in_one_answer(client: Client) -> None:
 
     assert "no buffer 99999" in refused({"buffer": 99999, "start": 0, "stop": 1})
     assert "no value 99999" in refused({"value": 99999})
-    beyond = {"buffer": buffer, "rows": [flat.numel() - 1], "cols": [0, 1]}
-    assert f"has {flat.numel()}" in refused(beyond)
-    assert "cells -1 to 0" in refused({"buffer": buffer, "rows": [-1, 0], "cols": [0]})
+    assert f"has {flat.numel()}" in refused({"buffer": buffer, "cells": [0, flat.numel()]})
+    assert "cells -1 to 0" in refused({"buffer": buffer, "cells": [-1, 0]})
+    rows, cols = tensor.shape[1:]
+    whole = {"buffer": buffer, "offset": 0, "strides": [cols, 1], "shape": [rows, cols]}
+    assert f"has {flat.numel()}" in refused({**whole, "offset": 1, "size": [1, 1]})
+    assert f"has {flat.numel()}" in refused({**whole, "strides": [-1, 1], "size": [1, 1]})
+    assert "ask for at most" in refused({**whole, "size": [rows + 1, 1]})
+    assert "ask for at most" in refused({**whole, "size": [0, 1]})
 
 
 def test_a_cell_is_explained_and_the_run_proven(client: Client) -> None:

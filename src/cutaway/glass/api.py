@@ -10,10 +10,11 @@ import math
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from cutaway.errors import TraceError
@@ -26,6 +27,19 @@ from cutaway.glass.trace import Trace
 from cutaway.glass.values import DTYPES, Buffer
 
 CELLS = 1 << 22  # the largest window one call returns
+
+
+def _bands(matrix: Tensor, count: int) -> Iterator[Tensor]:
+    """The rows that fall on each of `count` points; neighbours may share one."""
+    for place in range(count):
+        yield matrix[place * len(matrix) // count : -(-(place + 1) * len(matrix) // count)]
+
+
+def _pooled(rows: Tensor, count: int) -> Tensor:
+    """Of the cells of these rows that fall on each of `count` points, the largest in size."""
+    size = rows.abs() if rows.dtype in (torch.float32, torch.float64) else rows.double().abs()
+    _, places = F.adaptive_max_pool2d(size[None], (1, count), return_indices=True)
+    return rows.flatten()[places.flatten()]
 
 
 class Traces:
@@ -85,20 +99,38 @@ class Served:
         """The numbers of one buffer, or a stretch of them."""
         return raw(self._numbers(number)[start:stop])
 
-    def cells(self, number: int, rows: Sequence[int], cols: Sequence[int]) -> bytes:
-        """The numbers of a buffer at r + c for every r of `rows` and c of `cols`, row by row."""
+    def cells(self, number: int, places: Sequence[int]) -> bytes:
+        """Single numbers of a buffer."""
         numbers = self._numbers(number)
-        if len(rows) * len(cols) > CELLS:
-            raise TraceError(f"{len(rows) * len(cols):,} cells; ask for at most {CELLS:,} at once")
-        if not rows or not cols:
-            return b""
-        if min(rows) + min(cols) < 0 or max(rows) + max(cols) >= len(numbers):
+        if places and not 0 <= min(places) <= max(places) < len(numbers):
             raise TraceError(
-                f"cells {min(rows) + min(cols)} to {max(rows) + max(cols)}; "
-                f"buffer {number} has {len(numbers)}"
+                f"cells {min(places)} to {max(places)}; buffer {number} has {len(numbers)}"
             )
-        places = torch.tensor(rows)[:, None] + torch.tensor(cols)[None, :]
-        return raw(numbers[places.flatten()])
+        return raw(numbers[torch.tensor(places, dtype=torch.int64)])
+
+    def picture(
+        self,
+        number: int,
+        offset: int,
+        strides: tuple[int, int],
+        shape: tuple[int, int],
+        size: tuple[int, int],
+    ) -> bytes:
+        """A matrix in a buffer made small enough to see: `size` points, row by row.
+
+        Of the cells that fall on a point, the one largest in size; NaN before all others.
+        """
+        numbers = self._numbers(number)
+        last = offset + (shape[0] - 1) * strides[0] + (shape[1] - 1) * strides[1]
+        if min(*strides, offset) < 0 or last >= len(numbers):
+            raise TraceError(f"cells {offset} to {last}; buffer {number} has {len(numbers)}")
+        if not (0 < size[0] <= shape[0] and 0 < size[1] <= shape[1]) or size[0] * size[1] > CELLS:
+            raise TraceError(
+                f"a picture of {size[0]}×{size[1]} of {shape[0]}×{shape[1]} cells; "
+                f"ask for at most as many, and {CELLS:,}"
+            )
+        matrix = numbers[offset:].as_strided(shape, strides)
+        return raw(torch.cat([_pooled(rows, size[1]) for rows in _bands(matrix, size[0])]))
 
     def extent(self, number: int) -> tuple[float, float, bool]:
         """Smallest and largest finite number of a value, and whether all its numbers are finite."""

@@ -29,11 +29,20 @@ class Stretch(BaseModel):
 
 
 class Cells(BaseModel):
-    """The elements r + c of a buffer, for every r of `rows` and c of `cols`."""
+    """Single elements of a buffer."""
 
     buffer: int
-    rows: list[int]
-    cols: list[int]
+    cells: list[int]
+
+
+class Picture(BaseModel):
+    """A matrix in a buffer, `size` points of it."""
+
+    buffer: int
+    offset: int
+    strides: tuple[int, int]
+    shape: tuple[int, int]
+    size: tuple[int, int]
 
 
 class Extent(BaseModel):
@@ -42,7 +51,7 @@ class Extent(BaseModel):
     value: int
 
 
-Part = Stretch | Cells | Extent
+Part = Stretch | Cells | Picture | Extent
 
 
 class Wanted(BaseModel):
@@ -151,7 +160,9 @@ def _joined(found: Served, parts: list[Part]) -> bytes:
             case Stretch():
                 chunk = found.buffer(part.buffer, part.start, part.stop)
             case Cells():
-                chunk = found.cells(part.buffer, part.rows, part.cols)
+                chunk = found.cells(part.buffer, part.cells)
+            case Picture():
+                chunk = found.picture(part.buffer, part.offset, part.strides, part.shape, part.size)
             case Extent():
                 low, high, finite = found.extent(part.value)
                 chunk = struct.pack("<3d", low, high, finite)

@@ -4,7 +4,7 @@ import { BarElement } from "./bar.js";
 import { attachChange, changedAddresses } from "./change.js";
 import { translationOf } from "./chances.js";
 import { CompareElement } from "./compare.js";
-import { addLanguage, currentLanguage, data, fill, h, hasWords, mark, painted, setLanguage, t } from "./dom.js";
+import { addLanguage, currentLanguage, fill, h, hasWords, mark, painted, press, setLanguage, t } from "./dom.js";
 import { EquationElement } from "./equation.js";
 import { HeatElement } from "./heat.js";
 import { InspectorElement } from "./inspector.js";
@@ -292,7 +292,7 @@ export class App {
   say(text) {
     const box = byId("message");
     box.hidden = !text;
-    fill(box, text, text ? h("button", { type: "button", "aria-label": t("message.close"), onclick: () => this.say("") }, "×") : null);
+    fill(box, text, text ? press({ "aria-label": t("message.close"), onclick: () => this.say("") }, "×") : null);
   }
 
   /** @param {unknown} error */

@@ -1,5 +1,5 @@
 /** A written-down rule on the page: every number that came from somewhere is a link to that place. */
-import { data, h, locale, t } from "./dom.js";
+import { data, h, locale, press, t } from "./dom.js";
 import { largestTerms } from "./describe.js";
 import { inline, whole } from "./numbers.js";
 
@@ -33,7 +33,7 @@ function cellLink(note, context, aside) {
   const { address, label } = context.address(/** @type {number} */ (note.arg), /** @type {number[]} */ (note.index));
   if (!context.operands.has(address)) context.operands.set(address, { label, value: note.value, aside });
   for (const part of note.aside ?? []) writeNote(part, context, true);
-  return data("button", { type: "button", class: "num", title: label, "data-address": address, onclick: () => context.open(address) }, inline(note.value));
+  return press({ translate: "no", class: "num", title: label, "data-address": address, onclick: () => context.open(address) }, inline(note.value));
 }
 
 /** @param {Note} note @param {Context} context @param {boolean} aside @returns {any} */
@@ -79,7 +79,7 @@ function reduction(note, context, aside) {
   });
   const rest = count - chosen.length;
   const more = rest > 0
-    ? [joined, h("button", { type: "button", class: "more", onclick: (/** @type {Event} */ event) => unfold(event, note, context) }, t("sum.more", { n: whole(rest, locale()) }))]
+    ? [joined, press({ class: "more", onclick: (/** @type {Event} */ event) => unfold(event, note, context) }, t("sum.more", { n: whole(rest, locale()) }))]
     : null;
   span.append(...[wrap ? data("span", { class: "fn" }, { argmax: "argmax", argmin: "argmin", max: "max", min: "min" }[note.kind] ?? note.kind) : "", wrap ? "(" : ""]);
   for (const part of [written, more, wrap ? ")" : ""].flat(Infinity)) if (part) span.append(part);
@@ -100,7 +100,7 @@ function unfold(event, note, context) {
     for (; written < last; written++) {
       list.append(h("li", { value: written }, writeNote(/** @type {any} */ (note.term)(written), context), data("span", { class: "is" }, ` = ${inline(terms[written])}`)));
     }
-    if (written < terms.length) total.replaceChildren(h("button", { type: "button", class: "more", onclick: step }, t("sum.all", { n: whole(terms.length, locale()), m: whole(terms.length - written, locale()) })));
+    if (written < terms.length) total.replaceChildren(press({ class: "more", onclick: step }, t("sum.all", { n: whole(terms.length, locale()), m: whole(terms.length - written, locale()) })));
     else total.replaceChildren(t("sum.total", { n: whole(terms.length, locale()), value: inline(note.value) }));
   };
   step();

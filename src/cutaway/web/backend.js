@@ -44,7 +44,7 @@ class Wire {
 
   /** @param {Part} part @returns {Promise<ArrayBuffer>} */
   load(part) {
-    const size = "value" in part ? 24 : BYTES[this.buffers[part.buffer].dtype] * ("rows" in part ? part.rows.length * part.cols.length : part.stop - part.start);
+    const size = "value" in part ? 24 : BYTES[this.buffers[part.buffer].dtype] * ("cells" in part ? part.cells.length : "size" in part ? part.size[0] * part.size[1] : part.stop - part.start);
     return new Promise((resolve, reject) => {
       this.queue.push({ part, size, resolve, reject });
       if (this.queue.length === 1) queueMicrotask(() => void this.flush());

@@ -1,5 +1,5 @@
 /** `<cut-bar>`: scrubbers for the decoding step, the layer, the head and the training snapshot. */
-import { data, fill, h, locale, t } from "./dom.js";
+import { fill, h, locale, press, t } from "./dom.js";
 import { range, shown } from "./heat.js";
 import { whole } from "./numbers.js";
 import { go } from "./state.js";
@@ -20,15 +20,15 @@ export class BarElement extends HTMLElement {
     const at = step ?? pieces.length - 1;
     const to = (/** @type {number} */ n) => go({ step: String(Math.max(0, Math.min(pieces.length - 1, n))) });
     return h("div", { class: "scrub steps", role: "group", "aria-label": t("bar.step") }, h("span", { class: "label" }, t("bar.step")),
-      h("button", { type: "button", class: "turn", "aria-label": t("step.back"), disabled: at === 0, onclick: () => to(at - 1) }, "◀"),
-      h("div", { class: "dots" }, pieces.map((piece, n) => data("button", { type: "button", class: n === at ? "here" : n > at ? "future" : "", "aria-current": n === at ? "step" : undefined, onclick: () => to(n) }, shown(piece)))),
-      h("button", { type: "button", class: "turn", "aria-label": t("step.next"), disabled: at >= pieces.length - 1, onclick: () => to(at + 1) }, "▶"));
+      press({ class: "turn", "aria-label": t("step.back"), disabled: at === 0, onclick: () => to(at - 1) }, "◀"),
+      h("div", { class: "dots" }, pieces.map((piece, n) => press({ translate: "no", class: n === at ? "here" : n > at ? "future" : "", "aria-current": n === at ? "step" : undefined, onclick: () => to(n) }, shown(piece)))),
+      press({ class: "turn", "aria-label": t("step.next"), disabled: at >= pieces.length - 1, onclick: () => to(at + 1) }, "▶"));
   }
 
   /** @param {string} kind @param {number} count @param {number} at @param {(n: number) => void} set */
   numbers(kind, count, at, set) {
     return h("div", { class: "scrub", role: "group", "aria-label": t(`bar.${kind}`) }, h("span", { class: "label" }, t(`bar.${kind}`)),
-      h("div", { class: "dots" }, range(count).map((n) => h("button", { type: "button", class: n === at ? "here" : "", "aria-pressed": String(n === at), "aria-label": `${t(`bar.${kind}`)} ${n + 1}`, onclick: () => set(n) }, String(n + 1)))));
+      h("div", { class: "dots" }, range(count).map((n) => press({ class: n === at ? "here" : "", "aria-pressed": String(n === at), "aria-label": `${t(`bar.${kind}`)} ${n + 1}`, onclick: () => set(n) }, String(n + 1)))));
   }
 
   /** @param {BarOptions} options */

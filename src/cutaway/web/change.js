@@ -1,5 +1,5 @@
 /** Changing something and seeing what follows: silence a head, edit a number, lift a mask, reorder the words. */
-import { data, h, t } from "./dom.js";
+import { data, h, press, t } from "./dom.js";
 import { go, where } from "./state.js";
 
 /**
@@ -42,8 +42,8 @@ export function addChange(change) {
 export function changeList() {
   const changes = readChanges(where().change);
   if (!changes.length) return null;
-  return h("section", { class: "changes" }, h("h2", {}, t("change.title")), h("ul", {}, changes.map((change, n) => h("li", {}, h("span", { class: "mark", "aria-hidden": "true" }, "✎ "), t(`changed.${change.kind}`), " ", data("code", {}, change.kind === "silence" ? `${change.address} · ${Number(change.value) + 1}` : change.kind === "set" ? `${change.address} = ${change.value}` : change.kind === "shift" ? `${change.address} ${Number(change.value) > 0 ? "→" : "←"} ${Math.abs(Number(change.value))}` : change.address || change.value), " ", h("button", { type: "button", class: "more", "aria-label": t("change.undo"), onclick: () => go({ change: writeChanges(changes.filter((_, k) => k !== n)) }) }, "×")))),
-    h("button", { type: "button", id: "restore", onclick: () => go({ change: "" }) }, t("change.restore")));
+  return h("section", { class: "changes" }, h("h2", {}, t("change.title")), h("ul", {}, changes.map((change, n) => h("li", {}, h("span", { class: "mark", "aria-hidden": "true" }, "✎ "), t(`changed.${change.kind}`), " ", data("code", {}, change.kind === "silence" ? `${change.address} · ${Number(change.value) + 1}` : change.kind === "set" ? `${change.address} = ${change.value}` : change.kind === "shift" ? `${change.address} ${Number(change.value) > 0 ? "→" : "←"} ${Math.abs(Number(change.value))}` : change.address || change.value), " ", press({ class: "more", "aria-label": t("change.undo"), onclick: () => go({ change: writeChanges(changes.filter((_, k) => k !== n)) }) }, "×")))),
+    press({ id: "restore", onclick: () => go({ change: "" }) }, t("change.restore")));
 }
 
 /** The pencil of the inspector. @param {any} app @param {import("./trace.js").Cell} cell */
@@ -57,11 +57,11 @@ export function attachChange(app, cell) {
   if (!computed && !attention) return null;
   const input = h("input", { type: "number", step: "any", name: "number", "aria-label": t("change.number"), value: "0" });
   const shifted = Number(readChanges(where().change).find(({ kind, address }) => kind === "shift" && address === attention?.[1])?.value ?? 0);
-  const move = (/** @type {number} */ by) => h("button", { type: "button", id: by > 0 ? "mask-right" : "mask-left", onclick: () => addChange({ kind: "shift", address: attention?.[1] ?? "", value: String(shifted + by) }) }, t(by > 0 ? "change.right" : "change.left"));
+  const move = (/** @type {number} */ by) => press({ id: by > 0 ? "mask-right" : "mask-left", onclick: () => addChange({ kind: "shift", address: attention?.[1] ?? "", value: String(shifted + by) }) }, t(by > 0 ? "change.right" : "change.left"));
   const masked = attention && trace.addresses.has(`${attention[1]}.masked`);
   return h("details", { class: "change" }, h("summary", {}, "✎ ", t("change.open")),
     computed ? h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); addChange({ kind: "set", address: trace.address(cell), value: input.value }); } }, input, " ", h("button", { type: "submit", id: "set-number" }, t("change.set"))) : null,
-    attention ? h("button", { type: "button", id: "silence", onclick: () => addChange({ kind: "silence", address: attention[1], value: String(cell.index[1]) }) }, t("change.silence", { n: cell.index[1] + 1 })) : null,
-    masked ? h("button", { type: "button", id: "unmask", onclick: () => addChange({ kind: "unmask", address: attention[1], value: "" }) }, t("change.unmask")) : null,
+    attention ? press({ id: "silence", onclick: () => addChange({ kind: "silence", address: attention[1], value: String(cell.index[1]) }) }, t("change.silence", { n: cell.index[1] + 1 })) : null,
+    masked ? press({ id: "unmask", onclick: () => addChange({ kind: "unmask", address: attention[1], value: "" }) }, t("change.unmask")) : null,
     masked ? [move(1), move(-1)] : null);
 }

@@ -2,10 +2,10 @@
 import { addChange, changeList } from "./change.js";
 import { chancesAt, logitsOf } from "./chances.js";
 import { css } from "./colour.js";
-import { data, fill, h, isDark, locale, t } from "./dom.js";
-import { HeatElement, range, shown, spread } from "./heat.js";
+import { data, fill, h, isDark, locale, press, t } from "./dom.js";
+import { HeatElement, range, shown } from "./heat.js";
 import { percent, short } from "./numbers.js";
-import { Sheet } from "./sheet.js";
+import { pooled, Sheet } from "./sheet.js";
 import { go, where } from "./state.js";
 
 /** @typedef {{trace: import("./trace.js").Trace, structure: import("./structure.js").Structure, translation: any, name?: string}} Session */
@@ -66,7 +66,7 @@ export class CompareElement extends HTMLElement {
     if (count < 2 || where().change) return null;
     const reversed = range(count).reverse();
     const shuffled = range(count).map((k) => ({ k, key: Math.random() })).sort((a, b) => a.key - b.key).map(({ k }) => k);
-    return [["reverse", reversed], ["shuffle", shuffled]].map(([name, order]) => h("button", { type: "button", "data-order": name, onclick: () => addChange({ kind: "order", address: "", value: /** @type {number[]} */ (order).join(",") }) }, t(`change.${name}`)));
+    return [["reverse", reversed], ["shuffle", shuffled]].map(([name, order]) => press({ "data-order": name, onclick: () => addChange({ kind: "order", address: "", value: /** @type {number[]} */ (order).join(",") }) }, t(`change.${name}`)));
   }
 
   /** @param {Session} left @param {Session} right */
@@ -119,8 +119,8 @@ export class CompareElement extends HTMLElement {
   async difference(one, two) {
     if (one.rows !== two.rows || one.cols !== two.cols) return h("p", { class: "hint" }, t("compare.shapes", { a: `${one.rows}×${one.cols}`, b: `${two.rows}×${two.cols}` }));
     await Promise.all([one, two].map((sheet) => sheet.trace.settled(() => range(sheet.rows).forEach((r) => range(sheet.cols).forEach((c) => sheet.read(r, c))))));
-    const [rows, cols] = [spread(one.rows, 1024), spread(one.cols, 1024)];
-    const canvas = h("canvas", { class: "difference", width: cols.length, height: rows.length, role: "img", "aria-label": t("compare.difference") });
+    const [width, height] = [Math.min(1024, one.cols), Math.min(1024, one.rows)];
+    const canvas = h("canvas", { class: "difference", width, height, role: "img", "aria-label": t("compare.difference") });
     const context = canvas.getContext("2d");
     let most = 0;
     for (const r of range(one.rows)) for (const c of range(one.cols)) most = Math.max(most, Math.abs(finite(one.read(r, c) - two.read(r, c))));
@@ -130,10 +130,11 @@ export class CompareElement extends HTMLElement {
       const end = x < 0 ? [33, 102, 172] : [217, 95, 14];
       return ground.map((g, k) => Math.round(g + (end[k] - g) * size)).reduce((sum, part, k) => sum + part * 256 ** k, 0);
     };
-    rows.forEach((row, r) => cols.forEach((col, c) => {
-      context.fillStyle = css(colour(finite(one.read(row, col) - two.read(row, col))));
-      context.fillRect(c, r, 1, 1);
-    }));
+    const apart = { rows: one.rows, cols: one.cols, read: (/** @type {number} */ row, /** @type {number} */ col) => finite(one.read(row, col) - two.read(row, col)) };
+    pooled(apart, height, width).forEach((x, n) => {
+      context.fillStyle = css(colour(x));
+      context.fillRect(n % width, Math.floor(n / width), 1, 1);
+    });
     canvas.style.width = `${Math.min(320, one.cols * 15)}px`;
     canvas.style.height = `${Math.min(240, one.rows * 15)}px`;
     return h("div", { class: "heat" }, h("div", { class: "heat-title" }, t("compare.difference")), canvas, data("div", { class: "legend" }, `± ${short(most).replace("+", "")}`));

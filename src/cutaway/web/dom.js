@@ -12,7 +12,12 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** The same for SVG. @param {string} tag @param {Record<string, any>} attributes @param {...any} children @returns {any} */
+/** A button. @param {Record<string, any>} attributes @param {...any} children */
+export function press(attributes, ...children) {
+  return h("button", { type: "button", ...attributes }, ...children);
+}
+
+/** An element of SVG. @param {string} tag @param {Record<string, any>} attributes @param {...any} children @returns {any} */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   assign(element, attributes);

@@ -1,5 +1,5 @@
 /** `<cut-equation>`: a module's matrices in reading order with their operators, wrapping like a sentence. */
-import { data, fill, h, inSlices, stays, t } from "./dom.js";
+import { data, fill, h, inSlices, press, stays, t } from "./dom.js";
 import { HeatElement, range } from "./heat.js";
 import { lastName } from "./inspector.js";
 import { placeName } from "./map.js";
@@ -218,7 +218,7 @@ export class EquationElement extends HTMLElement {
     const options = /** @type {EquationOptions} */ (this.options);
     const value = trace.values[id];
     const name = titleOf(trace, id);
-    const title = data("button", { type: "button", class: "tile-name", title: value.address, onclick: () => options.open(value.address) }, name, transposed ? h("sup", {}, "T") : null);
+    const title = press({ translate: "no", class: "tile-name", title: value.address, onclick: () => options.open(value.address) }, name, transposed ? h("sup", {}, "T") : null);
     if (!trace.kept(id)) {
       fill(holder, title, h("small", { class: "hint" }, t("value.dropped")));
       return;
@@ -278,7 +278,7 @@ export class EquationElement extends HTMLElement {
     void trace.want([found.id]).then(() => {
       strip.append(h("span", { class: "label" }, t("heads.all")), ...range(count).map((head) => {
         const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
-        const button = h("button", { type: "button", class: head === options.head ? "head here" : "head", "aria-pressed": String(head === options.head), onclick: () => options.setHead(head) }, heat, h("small", {}, t("head.n", { n: head + 1 })));
+        const button = press({ class: head === options.head ? "head here" : "head", "aria-pressed": String(head === options.head), onclick: () => options.setHead(head) }, heat, h("small", {}, t("head.n", { n: head + 1 })));
         heat.show({ sheet: new Sheet(trace, found.id, { lead: { head, batch: options.batch }, fixed: [options.batch, head], until: options.until }), small: true, width: 56, height: 40, words: false });
         return button;
       }));
@@ -297,7 +297,7 @@ export class EquationElement extends HTMLElement {
       if (id === undefined && !child.children.length) return null;
       const shown = id !== undefined && options.phases.includes("backward") ? structure.trace.values[id].grad ?? id : id;
       const name = structure.isPaper ? placeName(child.path) : `${child.name} · ${child.class}`;
-      return h("li", {}, h("button", { type: "button", class: "part-name", translate: structure.isPaper ? undefined : "no", onclick: () => options.openPlace(child.path) }, name, " ›"), shown === undefined ? null : this.tile({ id: shown, transposed: false }, true));
+      return h("li", {}, press({ class: "part-name", translate: structure.isPaper ? undefined : "no", onclick: () => options.openPlace(child.path) }, name, " ›"), shown === undefined ? null : this.tile({ id: shown, transposed: false }, true));
     });
     return h("div", { class: "summary" }, h("ol", { class: "parts" }, rows), own.length ? this.lines(own) : null);
   }

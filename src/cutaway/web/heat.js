@@ -2,6 +2,7 @@
 import { css } from "./colour.js";
 import { data, fill, h, isDark, t } from "./dom.js";
 import { short } from "./numbers.js";
+import { pooled } from "./sheet.js";
 
 /** @typedef {import("./sheet.js").Sheet} Sheet */
 /**
@@ -13,11 +14,6 @@ import { short } from "./numbers.js";
 const WORD_CELL = 15; // pixels of a cell that carries a word beside it
 const MOST_WORDS = 40;
 
-/** Places spread evenly over a length, all of it if that is not too many. @param {number} length @param {number} most */
-export function spread(length, most) {
-  return range(Math.min(length, most)).map((n) => (length <= most ? n : Math.floor((n * length) / most)));
-}
-
 /** Paint a sheet onto a canvas, once its numbers are here. @param {HTMLCanvasElement} canvas @param {Sheet} sheet @param {number} width @param {number} height */
 function paint(canvas, sheet, width, height) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
@@ -25,29 +21,27 @@ function paint(canvas, sheet, width, height) {
   canvas.height = Math.max(1, Math.round(height * ratio));
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
-  const [rows, cols] = [spread(sheet.rows, canvas.height), spread(sheet.cols, canvas.width)];
-  if (sheet.trace.here(sheet.id)) colourIn(canvas, sheet, rows, cols, (r, c) => sheet.read(rows[r], cols[c]));
-  else void sheet.sample(rows, cols).then((numbers) => colourIn(canvas, sheet, rows, cols, (r, c) => numbers[r * cols.length + c]));
+  const [rows, cols] = [Math.min(sheet.rows, canvas.height), Math.min(sheet.cols, canvas.width)];
+  if (sheet.trace.here(sheet.id)) colourIn(canvas, sheet, pooled(sheet, rows, cols), cols);
+  else void sheet.sample(rows, cols).then((numbers) => colourIn(canvas, sheet, numbers, cols));
 }
 
-/** @param {HTMLCanvasElement} canvas @param {Sheet} sheet @param {number[]} rows @param {number[]} cols @param {(r: number, c: number) => number} read */
-function colourIn(canvas, sheet, rows, cols, read) {
+/** @param {HTMLCanvasElement} canvas @param {Sheet} sheet @param {ArrayLike<number>} numbers @param {number} cols */
+function colourIn(canvas, sheet, numbers, cols) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const dark = isDark();
   const colour = sheet.painter(dark);
-  const image = new ImageData(cols.length, rows.length);
+  const image = new ImageData(cols, numbers.length / cols);
   const pixels = new Uint32Array(image.data.buffer);
   const ground = dark ? 0xff1c1918 : 0xfffafcfc;
   const nan = dark ? 0xffb07eff : 0xff5b18c2;
-  for (let r = 0, n = 0; r < rows.length; r++) {
-    for (let c = 0; c < cols.length; c++, n++) {
-      const x = read(r, c);
-      pixels[n] = Number.isFinite(x) ? colour(x) : x === -Infinity ? ground : nan;
-    }
+  for (let n = 0; n < numbers.length; n++) {
+    const x = numbers[n];
+    pixels[n] = Number.isFinite(x) ? colour(x) : x === -Infinity ? ground : nan;
   }
   const buffer = document.createElement("canvas");
-  buffer.width = cols.length;
-  buffer.height = rows.length;
+  buffer.width = cols;
+  buffer.height = image.height;
   /** @type {CanvasRenderingContext2D} */ (buffer.getContext("2d")).putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
   context.drawImage(buffer, 0, 0, canvas.width, canvas.height);

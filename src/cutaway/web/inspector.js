@@ -1,6 +1,6 @@
 /** `<cut-inspector>`: one cell — its arithmetic, formula, line of code and words, always recomputed. */
 import { noteScale, writeNote } from "./arithmetic.js";
-import { announce, currentLanguage, data, fill, h, inLanguage, locale, t } from "./dom.js";
+import { announce, currentLanguage, data, fill, h, inLanguage, locale, press, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { agrees, difference, full, inline, precise, whole } from "./numbers.js";
 import { Sheet } from "./sheet.js";
@@ -57,8 +57,8 @@ export class InspectorElement extends HTMLElement {
 
   /** @param {string} tab */
   tabs(tab) {
-    const list = h("div", { role: "tablist", "aria-label": t("inspector.title") }, TABS.map((name) => h("button", {
-      type: "button", role: "tab", id: `tab-${name}`, "aria-selected": String(name === tab), "aria-controls": "panel", tabindex: name === tab ? "0" : "-1",
+    const list = h("div", { role: "tablist", "aria-label": t("inspector.title") }, TABS.map((name) => press({
+      role: "tab", id: `tab-${name}`, "aria-selected": String(name === tab), "aria-controls": "panel", tabindex: name === tab ? "0" : "-1",
       onclick: () => go({ tab: name }, { replace: true }),
     }, t(`tab.${name}`))));
     list.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
@@ -103,7 +103,7 @@ export class InspectorElement extends HTMLElement {
     }
     if (!written) {
       block.append(h("p", { class: "source" }, t("cell.opaque", { op: trace.values[made.id].op })));
-      block.append(h("ul", { class: "operands" }, trace.values[made.id].args.map((arg) => h("li", {}, data("button", { type: "button", class: "link", onclick: () => this.open(trace.values[arg].address) }, trace.values[arg].address)))));
+      block.append(h("ul", { class: "operands" }, trace.values[made.id].args.map((arg) => h("li", {}, press({ translate: "no", class: "link", onclick: () => this.open(trace.values[arg].address) }, trace.values[arg].address)))));
       return block;
     }
     /** @type {import("./arithmetic.js").Context} */
@@ -127,7 +127,7 @@ export class InspectorElement extends HTMLElement {
     const operands = [...context.operands];
     block.append(h("h3", {}, t("operands"), " ", h("small", {}, whole(operands.length, locale()))),
       h("ul", { class: "operands" }, operands.slice(0, OPERANDS).map(([address, operand]) => h("li", { class: operand.aside ? "aside" : "" },
-        data("button", { type: "button", class: "link", "data-address": address, onclick: () => this.open(address) }, data("b", {}, inline(operand.value)), h("span", { title: address }, withinPath(address, trace.path(made.id))), h("small", {}, operand.label))))),
+        press({ translate: "no", class: "link", "data-address": address, onclick: () => this.open(address) }, data("b", {}, inline(operand.value)), h("span", { title: address }, withinPath(address, trace.path(made.id))), h("small", {}, operand.label))))),
       operands.length > OPERANDS ? h("p", { class: "hint" }, t("operands.more", { n: whole(operands.length - OPERANDS, locale()) })) : "");
     return block;
   }
@@ -173,18 +173,18 @@ export class InspectorElement extends HTMLElement {
     const relatives = /** @type {[string, number | undefined][]} */ ([["grad", value.grad], ["of", value.of], ["forward", value.forward], ["before", value.before], ["after", value.after]]);
     const same = (/** @type {number} */ id) => (trace.values[id].shape.join() === value.shape.join() ? trace.address({ id, index: cell.index }) : trace.values[id].address);
     return h("div", { class: "relatives" },
-      relatives.filter(([, id]) => id !== undefined).map(([kind, id]) => h("p", {}, t(`relative.${kind}`), " ", data("button", { type: "button", class: "link", "data-relative": kind, onclick: () => this.open(same(/** @type {number} */ (id))) }, shortAddress(trace.values[/** @type {number} */ (id)].address)))),
+      relatives.filter(([, id]) => id !== undefined).map(([kind, id]) => h("p", {}, t(`relative.${kind}`), " ", press({ translate: "no", class: "link", "data-relative": kind, onclick: () => this.open(same(/** @type {number} */ (id))) }, shortAddress(trace.values[/** @type {number} */ (id)].address)))),
       users.length ? h("details", {}, h("summary", {}, t("users", { n: users.length })), h("ul", { class: "operands" }, users.slice(0, USERS).map((id) => h("li", {}, this.valueLink(trace, id))))) : null);
   }
 
   /** @param {Trace} trace @param {Cell} cell */
   link(trace, cell) {
-    return data("button", { type: "button", class: "link", "data-address": trace.address(cell), onclick: () => this.open(trace.address(cell)) }, shortAddress(trace.address(cell)));
+    return press({ translate: "no", class: "link", "data-address": trace.address(cell), onclick: () => this.open(trace.address(cell)) }, shortAddress(trace.address(cell)));
   }
 
   /** @param {Trace} trace @param {number} id */
   valueLink(trace, id) {
-    return data("button", { type: "button", class: "link", onclick: () => this.open(trace.values[id].address) }, shortAddress(trace.values[id].address));
+    return press({ translate: "no", class: "link", onclick: () => this.open(trace.values[id].address) }, shortAddress(trace.values[id].address));
   }
 }
 
@@ -283,5 +283,5 @@ export function codeOf(trace, id) {
   }));
   write(from, to);
   return h("div", { class: "code-box" }, data("p", { class: "file" }, `${file}:${site.line}`, h("span", {}, ` ${name}()`)), block,
-    lines.length > to - from ? h("button", { type: "button", class: "more", onclick: (/** @type {Event} */ event) => { write(0, lines.length); /** @type {Element} */ (event.currentTarget).remove(); } }, t("code.whole", { n: lines.length })) : null);
+    lines.length > to - from ? press({ class: "more", onclick: (/** @type {Event} */ event) => { write(0, lines.length); /** @type {Element} */ (event.currentTarget).remove(); } }, t("code.whole", { n: lines.length })) : null);
 }

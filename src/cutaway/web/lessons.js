@@ -1,7 +1,7 @@
 /** `<cut-lessons>`: a list of lessons and a reading column with the stage beside it; lessons are data. */
 import { headColour } from "./colour.js";
 import { curve } from "./curve.js";
-import { currentLanguage, data, fill, h, inLanguage, isDark, svg, t } from "./dom.js";
+import { currentLanguage, data, fill, h, inLanguage, isDark, press, svg, t } from "./dom.js";
 import { range } from "./heat.js";
 import { LookElement } from "./look.js";
 import { inline } from "./numbers.js";
@@ -24,7 +24,7 @@ export class LessonsElement extends HTMLElement {
     this.app = app;
     const [id, at = "1"] = (where().lesson ?? "").split("/");
     if (!id) {
-      fill(this, h("h1", {}, t("view.lessons")), h("ol", { class: "lesson-list" }, (app.info.lessons ?? []).map((/** @type {any} */ lesson) => h("li", {}, h("button", { type: "button", "data-lesson": lesson.id, onclick: () => go({ lesson: `${lesson.id}/1`, at: "" }) }, h("b", {}, said(lesson.title)), h("span", {}, said(lesson.about)))))));
+      fill(this, h("h1", {}, t("view.lessons")), h("ol", { class: "lesson-list" }, (app.info.lessons ?? []).map((/** @type {any} */ lesson) => h("li", {}, press({ "data-lesson": lesson.id, onclick: () => go({ lesson: `${lesson.id}/1`, at: "" }) }, h("b", {}, said(lesson.title)), h("span", {}, said(lesson.about)))))));
       return;
     }
     fill(this, h("p", { class: "hint" }, t("lesson.loading")));
@@ -41,12 +41,12 @@ export class LessonsElement extends HTMLElement {
     const open = !step.question || seen.has(asked) || Boolean(where().at);
     const reveal = () => { seen.add(asked); if (!stage.childElementCount) void this.reveal(step, after, stage); };
     fill(this, h("div", { class: "walk" }, h("article", { class: "reading" },
-      h("p", { class: "count" }, h("button", { type: "button", class: "link", onclick: () => go({ lesson: "", at: "", choices: "" }) }, said(lesson.title)), " · ", t("walk.count", { n, of: steps.length })),
+      h("p", { class: "count" }, press({ class: "link", onclick: () => go({ lesson: "", at: "", choices: "" }) }, said(lesson.title)), " · ", t("walk.count", { n, of: steps.length })),
       h("h1", {}, said(step.title)), said(step.text).split("\n").map((text) => h("p", {}, text)),
       step.question ? h("section", { class: "question" }, h("h2", {}, t("walk.question")), h("p", {}, said(step.question.ask)), h("details", { open, ontoggle: (/** @type {any} */ event) => event.target.open && reveal() }, h("summary", {}, t("lesson.answer")), h("p", { class: "answer" }, said(step.question.answer)))) : null,
       after,
-      h("div", { class: "buttons" }, h("button", { type: "button", id: "back", disabled: n === 1, onclick: () => to(n - 1) }, t("step.back")), h("button", { type: "button", id: "next", class: "primary", disabled: n === steps.length, onclick: () => to(n + 1) }, t("step.next"))),
-      h("ol", { class: "walk-list" }, steps.map((other, k) => h("li", { class: k + 1 === n ? "here" : "" }, h("button", { type: "button", onclick: () => to(k + 1) }, said(other.title)))))), stage));
+      h("div", { class: "buttons" }, press({ id: "back", disabled: n === 1, onclick: () => to(n - 1) }, t("step.back")), press({ id: "next", class: "primary", disabled: n === steps.length, onclick: () => to(n + 1) }, t("step.next"))),
+      h("ol", { class: "walk-list" }, steps.map((other, k) => h("li", { class: k + 1 === n ? "here" : "" }, press({ onclick: () => to(k + 1) }, said(other.title)))))), stage));
     app.inspector.empty();
     if (open) await this.reveal(step, after, stage);
   }
@@ -93,7 +93,7 @@ export class LessonsElement extends HTMLElement {
         words.splice(to, 0, word);
         set(words);
       };
-      return h("div", { class: "order" }, label, words.map((word, n) => [data("span", { class: "piece", draggable: "true", ondragstart: (/** @type {any} */ event) => event.dataTransfer.setData("text/plain", String(n)), ondragover: (/** @type {any} */ event) => event.preventDefault(), ondrop: (/** @type {any} */ event) => drop(event, n) }, word), n < words.length - 1 ? h("button", { type: "button", "aria-label": t("lesson.swap"), onclick: () => move(n) }, "⇄") : null]));
+      return h("div", { class: "order" }, label, words.map((word, n) => [data("span", { class: "piece", draggable: "true", ondragstart: (/** @type {any} */ event) => event.dataTransfer.setData("text/plain", String(n)), ondragover: (/** @type {any} */ event) => event.preventDefault(), ondrop: (/** @type {any} */ event) => drop(event, n) }, word), n < words.length - 1 ? press({ "aria-label": t("lesson.swap"), onclick: () => move(n) }, "⇄") : null]));
     }
     return h("form", { class: "inline-form", onsubmit: (/** @type {any} */ event) => { event.preventDefault(); set(event.target.elements.text.value); } }, h("label", {}, label, data("input", { name: "text", value: String(control.value) })), h("button", { type: "submit" }, t("picture.draw")));
   }

@@ -1,5 +1,5 @@
 /** The stage of a place: the way to it, its equation, and the matrix in focus as a table. */
-import { data, fill, h, locale, painted, stays, t } from "./dom.js";
+import { data, fill, h, locale, painted, press, stays, t } from "./dom.js";
 import { EquationElement } from "./equation.js";
 import { crumbs } from "./map.js";
 import { difference, short, whole } from "./numbers.js";
@@ -69,7 +69,7 @@ export class LookElement extends HTMLElement {
   /** @param {Structure} structure @param {string} place */
   way(structure, place) {
     const steps = crumbs(structure, place);
-    return h("nav", { class: "crumbs", "aria-label": t("crumbs") }, steps.map(({ path, name }, n) => [n ? h("span", { "aria-hidden": "true" }, " › ") : "", h("button", { type: "button", "aria-current": n === steps.length - 1 ? "location" : undefined, translate: structure.isPaper ? undefined : "no", onclick: () => go({ place: path, at: "" }) }, name)]));
+    return h("nav", { class: "crumbs", "aria-label": t("crumbs") }, steps.map(({ path, name }, n) => [n ? h("span", { "aria-hidden": "true" }, " › ") : "", press({ "aria-current": n === steps.length - 1 ? "location" : undefined, translate: structure.isPaper ? undefined : "no", onclick: () => go({ place: path, at: "" }) }, name)]));
   }
 
   /** @param {Structure} structure @param {{id: number, index: number[] | null}} focus */
@@ -106,7 +106,7 @@ export class LookElement extends HTMLElement {
     const out = h("output", { class: "check-result" });
     const rule = trace.rule(id);
     if (rule.expr === undefined) return null;
-    return h("div", { class: "buttons" }, h("button", { type: "button", class: "more", id: "check-all", onclick: async () => {
+    return h("div", { class: "buttons" }, press({ class: "more", id: "check-all", onclick: async () => {
       out.textContent = "…";
       const result = await checkAll(trace, id);
       out.textContent = t("check.done", { n: whole(result.cells, locale()), difference: difference(result.worst) });

@@ -1,5 +1,5 @@
 /** `<cut-map>`: the paper's figure with live thumbnails, or the tree of modules of any other model. */
-import { data, fill, h, hasWords, inSlices, t } from "./dom.js";
+import { data, fill, h, hasWords, inSlices, press, t } from "./dom.js";
 import { HeatElement } from "./heat.js";
 import { Sheet } from "./sheet.js";
 
@@ -50,7 +50,7 @@ export class MapElement extends HTMLElement {
     let value = id ?? structure.output(path);
     if (value !== undefined && options.phase === "backward") value = structure.trace.values[value].grad ?? value;
     if (value !== undefined) this.waiting?.push([thumb, value]);
-    return h("button", { type: "button", class: `block ${kind}${state}`, "aria-current": here ? "location" : undefined, "data-place": path, onclick: () => options.open(path) }, h("span", { class: "name" }, label), thumb);
+    return press({ class: `block ${kind}${state}`, "aria-current": here ? "location" : undefined, "data-place": path, onclick: () => options.open(path) }, h("span", { class: "name" }, label), thumb);
   }
 
   /** Encoder on the left, decoder on the right; written from input to output, drawn from the bottom up. */
@@ -80,7 +80,7 @@ export class MapElement extends HTMLElement {
     if (found === undefined) return null;
     const thumb = h("span", { class: "thumb", "aria-hidden": "true" });
     this.waiting?.push([thumb, found]);
-    return h("button", { type: "button", class: "block out", "data-place": "probabilities", onclick: () => options.open("@probabilities") }, h("span", { class: "name" }, t("map.probabilities")), thumb);
+    return press({ class: "block out", "data-place": "probabilities", onclick: () => options.open("@probabilities") }, h("span", { class: "name" }, t("map.probabilities")), thumb);
   }
 
   /** One layer, open if it is the one looked at. @param {string} path @param {number} n @param {number} total */
@@ -89,7 +89,7 @@ export class MapElement extends HTMLElement {
     const open = n === Math.min(options.layer, total - 1);
     if (!open) return this.block(path, placeName(path), "layer closed");
     return h("div", { class: "layer open", role: "group", "aria-label": placeName(path) },
-      h("button", { type: "button", class: `layer-name${options.place === path ? " here" : ""}`, "data-place": path, onclick: () => options.open(path) }, `${placeName(path)} / ${total}`),
+      press({ class: `layer-name${options.place === path ? " here" : ""}`, "data-place": path, onclick: () => options.open(path) }, `${placeName(path)} / ${total}`),
       structure.sublayers(path).map((sub) => this.block(sub, placeName(sub), kindOf(sub))));
   }
 

@@ -3,7 +3,7 @@ import { attentionLayers } from "./arcs.js";
 import { chancesAt, logitsOf } from "./chances.js";
 import { headColour } from "./colour.js";
 import { curve } from "./curve.js";
-import { data, fill, h, isDark, svg, t } from "./dom.js";
+import { data, fill, h, isDark, press, svg, t } from "./dom.js";
 import { HeatElement, range, shown } from "./heat.js";
 import { short } from "./numbers.js";
 import { Sheet } from "./sheet.js";
@@ -16,7 +16,7 @@ export class PicturesElement extends HTMLElement {
   async show(session) {
     const name = PICTURES.includes(where().picture) ? where().picture : "heads";
     const body = h("div", { class: "picture-body" });
-    fill(this, h("div", { class: "phases", role: "group", "aria-label": t("view.pictures") }, PICTURES.map((key) => h("button", { type: "button", "aria-pressed": String(key === name), onclick: () => go({ picture: key }) }, t(`picture.${key}`)))), h("p", { class: "hint" }, t(`picture.${name}.text`)), body);
+    fill(this, h("div", { class: "phases", role: "group", "aria-label": t("view.pictures") }, PICTURES.map((key) => press({ "aria-pressed": String(key === name), onclick: () => go({ picture: key }) }, t(`picture.${key}`)))), h("p", { class: "hint" }, t(`picture.${name}.text`)), body);
     const pictures = /** @type {Record<string, (session: any) => Promise<any>>} */ ({ heads: (s) => this.heads(s), positions: (s) => this.positions(s), embeddings: (s) => this.embeddings(s), certainty: (s) => this.certainty(s) });
     fill(body, await pictures[name](session));
   }
@@ -32,7 +32,7 @@ export class PicturesElement extends HTMLElement {
     await trace.want(all.flatMap(({ ids }) => ids));
     return all.map(({ kind, ids }) => h("section", { class: "head-grid" }, h("h2", {}, t(`picture.${kind}`)), ids.map((/** @type {number} */ id, /** @type {number} */ layer) => h("div", { class: "head-row" }, h("span", { class: "label" }, t("map.layer", { n: layer + 1 })), range(trace.values[id].shape[1]).map((head) => {
       const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
-      const button = h("button", { type: "button", class: "head", "aria-label": `${t("map.layer", { n: layer + 1 })} ${t("head.n", { n: head + 1 })}`, onclick: () => go({ view: "look", head: String(head), at: trace.address({ id, index: [0, head, 0, 0] }), place: "" }) }, heat);
+      const button = press({ class: "head", "aria-label": `${t("map.layer", { n: layer + 1 })} ${t("head.n", { n: head + 1 })}`, onclick: () => go({ view: "look", head: String(head), at: trace.address({ id, index: [0, head, 0, 0] }), place: "" }) }, heat);
       heat.show({ sheet: new Sheet(trace, id, { fixed: [0, head] }), small: true, cell: 13, width: 128, height: 128, words: false });
       return button;
     })))));

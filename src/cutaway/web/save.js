@@ -1,6 +1,6 @@
 /** Taking the view along: one HTML file, a picture, or the numbers. */
 import { css } from "./colour.js";
-import { data, h, isDark, t } from "./dom.js";
+import { data, h, isDark, press, t } from "./dom.js";
 import { range, shown } from "./heat.js";
 import { Sheet } from "./sheet.js";
 import { where } from "./state.js";
@@ -86,7 +86,7 @@ export async function openSaveMenu(app) {
   const picture = await pictureOf(app);
   document.querySelector(".menu")?.remove();
   const close = () => menu.remove();
-  const item = (/** @type {string} */ key, /** @type {() => any} */ act, enabled = true) => h("button", { type: "button", role: "menuitem", "data-save": key, disabled: !enabled, onclick: async () => { close(); try { await act(); } catch (error) { app.fail(error); } } }, t(`save.${key}`));
+  const item = (/** @type {string} */ key, /** @type {() => any} */ act, enabled = true) => press({ role: "menuitem", "data-save": key, disabled: !enabled, onclick: async () => { close(); try { await act(); } catch (error) { app.fail(error); } } }, t(`save.${key}`));
   const menu = h("div", { class: "menu", role: "menu", "aria-label": t("save.button") },
     item("html", () => {
       if (app.info.served) location.href = `glass/${encodeURIComponent(app.session.key)}/page.html?at=${encodeURIComponent(where().at)}&lang=${where().lang}`;

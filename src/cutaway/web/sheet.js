@@ -7,6 +7,7 @@ import { hasWords, t } from "./dom.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
 
+const FINE = 64; // cells of a row or column looked at for one point of a picture
 const ATTENTION = new Set(["scores", "scaled", "masked", "softmax", "weights"]);
 
 export class Sheet {
@@ -58,11 +59,11 @@ export class Sheet {
     return this.operand.cell(this.base + row * this.rowStep + col * this.colStep);
   }
 
-  /** The numbers at rows × columns, of a value whose numbers are not all here. @param {number[]} rows @param {number[]} cols @returns {Promise<ArrayLike<number>>} */
+  /** The numbers of a picture of so many rows and columns, of a value whose numbers are not all here. @param {number} rows @param {number} cols @returns {Promise<ArrayLike<number>>} */
   async sample(rows, cols) {
+    if (rows === this.rows && cols === this.cols) return this.trace.settled(() => pooled(this, rows, cols));
     const store = this.trace.stores[/** @type {number} */ (this.value.buffer)];
-    if (rows.length * cols.length < this.rows * this.cols) return store.take(rows.map((row) => this.base + row * this.rowStep), cols.map((col) => col * this.colStep));
-    return this.trace.settled(() => rows.flatMap((row) => cols.map((col) => this.read(row, col))));
+    return store.picture({ offset: this.base, strides: [this.rowStep, this.colStep], shape: [this.rows, this.cols], size: [rows, cols] });
   }
 
   /** Indices of the whole tensor for a place on screen. @param {number} row @param {number} col */
@@ -139,4 +140,23 @@ export function isWeight(trace, id, depth = 0) {
   if (op.includes("softmax") && !op.includes("log_softmax") && !op.includes("backward")) return true;
   if (name === "weights") return true;
   return depth < 4 && args.length > 0 && /masked_fill|view|transpose|expand|clone|slice|select|dropout|unsafe_view/.test(op) && isWeight(trace, args[0], depth + 1);
+}
+
+/** A picture of so many rows and columns: of the cells that fall on a point the largest, NaN before all. @param {{rows: number, cols: number, read: (row: number, col: number) => number}} matrix @param {number} rows @param {number} cols */
+export function pooled(matrix, rows, cols) {
+  const out = new Float64Array(rows * cols);
+  const [down, across] = [Math.ceil(matrix.rows / rows / FINE), Math.ceil(matrix.cols / cols / FINE)];
+  for (let r = 0, n = 0; r < rows; r++) {
+    for (let c = 0; c < cols; c++, n++) {
+      let most = -1;
+      for (let row = Math.floor((r * matrix.rows) / rows); row * rows < (r + 1) * matrix.rows; row += down) {
+        for (let col = Math.floor((c * matrix.cols) / cols); col * cols < (c + 1) * matrix.cols; col += across) {
+          const x = matrix.read(row, col);
+          const size = Number.isNaN(x) ? Infinity : Math.abs(x);
+          if (size > most) [most, out[n]] = [size, x];
+        }
+      }
+    }
+  }
+  return out;
 }

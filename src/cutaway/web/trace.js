@@ -11,8 +11,9 @@ import { describe } from "./describe.js";
  *   axes?: (string | null)[], grad?: number, of?: number, forward?: number, before?: number, after?: number}} Value
  */
 /**
- * What can be asked of a source: a stretch of a buffer, cells at every sum of a row's and a column's place, the range of a value.
- * @typedef {{buffer: number, start: number, stop: number} | {buffer: number, rows: number[], cols: number[]} | {value: number}} Part
+ * What can be asked of a source: a stretch of a buffer, single cells, a picture of a matrix, the range of a value.
+ * @typedef {{buffer: number, offset: number, strides: number[], shape: number[], size: number[]}} Picture
+ * @typedef {{buffer: number, start: number, stop: number} | {buffer: number, cells: number[]} | Picture | {value: number}} Part
  */
 /** @typedef {{whole: number, load: (part: Part) => Promise<ArrayBuffer>}} Source `whole`: up to how many elements buffers are to be asked for whole */
 /** @typedef {{low: number, high: number, most: number, finite: boolean}} Range */
@@ -64,7 +65,7 @@ class Store {
     /** @type {Map<number, number>} */
     this.single = new Map();
     /** @type {Map<string, Promise<ArrayLike<number>>>} */
-    this.taken = new Map();
+    this.pictures = new Map();
     /** @type {Map<number, Promise<void>>} */
     this.coming = new Map();
     /** @type {Set<number>} */
@@ -96,7 +97,7 @@ class Store {
     if (this.small) return this.all();
     const [pages, cells] = [[...this.missingPages], [...this.missing]];
     if (pages.length <= 4 || cells.length === SCATTERED) return void (await Promise.all(pages.map((page) => this.once(page, page * PAGE, (page + 1) * PAGE, (numbers) => this.pages.set(page, numbers)))));
-    const numbers = await this.take(cells, [0]);
+    const numbers = decode(this.info.dtype, await this.source.load({ buffer: this.id, cells }));
     cells.forEach((position, n) => this.single.set(position, numbers[n]));
   }
 
@@ -105,13 +106,13 @@ class Store {
     if (!this.whole) await this.once(-1, 0, this.info.length, (numbers) => (this.whole = numbers));
   }
 
-  /** The numbers at every sum of two places. @param {number[]} rows @param {number[]} cols */
-  take(rows, cols) {
-    const key = `${rows}|${cols}`;
-    const taken = this.taken.get(key) ?? this.source.load({ buffer: this.id, rows, cols }).then((bytes) => decode(this.info.dtype, bytes));
-    this.taken.set(key, taken);
-    taken.catch(() => this.taken.delete(key));
-    return taken;
+  /** A picture, asked for once. @param {Omit<Picture, "buffer">} about */
+  picture(about) {
+    const key = JSON.stringify(about);
+    const found = this.pictures.get(key) ?? this.source.load({ buffer: this.id, ...about }).then((bytes) => decode(this.info.dtype, bytes));
+    this.pictures.set(key, found);
+    found.catch(() => this.pictures.delete(key));
+    return found;
   }
 
   /** A stretch, asked for once. @param {number} key @param {number} start @param {number} stop @param {(numbers: ArrayLike<number>) => void} keep */

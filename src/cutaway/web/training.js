@@ -1,5 +1,5 @@
 /** `<cut-training>`: one training step — loss, gradients, update — on the same map with the arrows reversed. */
-import { data, fill, h, t } from "./dom.js";
+import { data, fill, h, press, t } from "./dom.js";
 import { LookElement } from "./look.js";
 import { full, inline } from "./numbers.js";
 import { go, where } from "./state.js";
@@ -19,8 +19,8 @@ export class TrainingElement extends HTMLElement {
     const loss = trace.addresses.get("loss");
     const facts = Object.entries(training?.facts ?? {}).map(([name, value]) => h("div", {}, h("dt", {}, t(`training.${name}`) === `training.${name}` ? data("span", {}, name) : t(`training.${name}`)), data("dd", {}, typeof value === "number" ? inline(value) : String(value))));
     fill(this, this.pair(app, training),
-      h("div", { class: "phases", role: "group", "aria-label": t("training.phases") }, PHASES.map((name) => h("button", { type: "button", "aria-pressed": String(name === phase), "data-phase": name, onclick: () => go({ phase: name, at: "" }) }, t(`phase.${name}`))),
-        loss === undefined ? null : data("button", { type: "button", class: "link", id: "open-loss", onclick: () => go({ at: trace.address({ id: loss, index: trace.values[loss].shape.map(() => 0) }), phase: "forward", place: "" }) }, "loss = ", h("b", {}, await trace.settled(() => full(trace.read(loss, trace.values[loss].shape.map(() => 0)), "float32")))),
+      h("div", { class: "phases", role: "group", "aria-label": t("training.phases") }, PHASES.map((name) => press({ "aria-pressed": String(name === phase), "data-phase": name, onclick: () => go({ phase: name, at: "" }) }, t(`phase.${name}`))),
+        loss === undefined ? null : press({ translate: "no", class: "link", id: "open-loss", onclick: () => go({ at: trace.address({ id: loss, index: trace.values[loss].shape.map(() => 0) }), phase: "forward", place: "" }) }, "loss = ", h("b", {}, await trace.settled(() => full(trace.read(loss, trace.values[loss].shape.map(() => 0)), "float32")))),
         h("dl", { class: "facts inline" }, facts)),
       h("p", { class: "hint" }, t(`phase.${phase}.text`)), this.look);
     await this.look.show(session.structure, { ...options, extra: (/** @type {any} */ structure, /** @type {string} */ place) => this.weights(structure, place) });
@@ -32,7 +32,7 @@ export class TrainingElement extends HTMLElement {
     const within = (/** @type {string} */ address) => place !== "" && (address === place || address.startsWith(`${place}.`));
     const found = trace.values.map((value, id) => ({ value, id })).filter(({ value, id }) => value.op === "source" && trace.rule(id).source === "parameter" && value.grad !== undefined && value.before === undefined && within(value.address));
     if (!found.length) return null;
-    const cell = (/** @type {number | undefined} */ id, /** @type {string} */ text) => h("td", {}, id === undefined ? "–" : data("button", { type: "button", class: "link", onclick: () => go({ at: trace.address({ id, index: trace.values[id].shape.map(() => 0) }), place }) }, text));
+    const cell = (/** @type {number | undefined} */ id, /** @type {string} */ text) => h("td", {}, id === undefined ? "–" : press({ translate: "no", class: "link", onclick: () => go({ at: trace.address({ id, index: trace.values[id].shape.map(() => 0) }), place }) }, text));
     return h("details", { class: "weights", open: true }, h("summary", {}, t("training.weights", { n: found.length })),
       h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["weight", "before", "gradient", "after"].map((name) => h("th", { scope: "col" }, t(`training.${name}`))))),
         h("tbody", {}, found.map(({ value, id }) => h("tr", {}, data("th", { scope: "row" }, value.address.slice(place.length + 1), " ", h("small", {}, value.shape.join("×"))), cell(id, t("training.before")), cell(value.grad, t("training.gradient")), cell(value.after, t("training.after")))))));

@@ -3,7 +3,7 @@ import { arcs } from "./arcs.js";
 import { changeList } from "./change.js";
 import { beamTree } from "./tree.js";
 import { chancesAt, logitsOf } from "./chances.js";
-import { data, fill, h, locale, t } from "./dom.js";
+import { data, fill, h, locale, press, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { percent, short } from "./numbers.js";
 import { go, where } from "./state.js";
@@ -19,7 +19,7 @@ export class TranslateElement extends HTMLElement {
   /** Nothing translated yet: sentences worth trying. @param {TranslateOptions} options */
   welcome(options) {
     fill(this, h("div", { class: "welcome" }, h("h1", {}, t("welcome.title")), h("p", {}, t("welcome.text")),
-      options.examples.length ? h("div", { class: "examples" }, h("h2", {}, t("welcome.try")), options.examples.map((text) => data("button", { type: "button", class: "example", onclick: () => options.translate(text) }, text))) : null));
+      options.examples.length ? h("div", { class: "examples" }, h("h2", {}, t("welcome.try")), options.examples.map((text) => press({ translate: "no", class: "example", onclick: () => options.translate(text) }, text))) : null));
   }
 
   /** @param {Trace} trace @param {Translation} translation @param {TranslateOptions} options */
@@ -34,7 +34,7 @@ export class TranslateElement extends HTMLElement {
         data("p", { class: "source-text" }, translation.text),
         data("p", { class: "target-text", id: "translation" }, translation.output),
         translation.warnings.map((kind) => h("p", { class: "warning" }, t(`warning.${kind}`))),
-        where().change ? [changeList(), h("button", { type: "button", onclick: () => go({ view: "compare" }) }, t("change.compare"))] : null),
+        where().change ? [changeList(), press({ onclick: () => go({ view: "compare" }) }, t("change.compare"))] : null),
       words,
       h("section", { class: "attention-arcs" }, h("h2", {}, t("arcs.title", { word: shown(translation.pieces[step] ?? "") })), arcs(trace, translation, step)),
       this.beam(translation, options));
@@ -46,15 +46,15 @@ export class TranslateElement extends HTMLElement {
       const { top, of } = chancesAt(trace, logits, n, temperature, RUNNERS);
       const forced = n < translation.prefix.length;
       return h("li", { class: `${n === step ? "here" : n > step ? "future" : ""}${forced ? " forced" : ""}` },
-        h("button", { type: "button", "data-step": n, "aria-current": n === step ? "step" : undefined, onclick: () => go({ step: String(n) }) },
+        press({ "data-step": n, "aria-current": n === step ? "step" : undefined, onclick: () => go({ step: String(n) }) },
           data("span", { class: "piece" }, shown(translation.pieces[n])),
           data("span", { class: "p" }, percent(of(id), locale()))),
         h("div", { class: "runners", "aria-hidden": "true", translate: "no" }, top.map((chance) => h("span", { class: chance.id === id ? "chosen" : "" }, h("i", { style: { width: `${Math.max(1, 100 * chance.p)}%` } }), h("em", {}, shown(chance.piece))))));
     });
     return h("section", { class: "strip" },
       h("header", {}, h("h2", {}, t("translate.steps")), h("div", { class: "buttons" },
-        h("button", { type: "button", id: "back", disabled: step === 0, onclick: () => go({ step: String(step - 1) }) }, t("step.back")),
-        h("button", { type: "button", id: "next", disabled: step >= translation.ids.length - 1, onclick: () => go({ step: String(step + 1) }) }, t("step.next")))),
+        press({ id: "back", disabled: step === 0, onclick: () => go({ step: String(step - 1) }) }, t("step.back")),
+        press({ id: "next", disabled: step >= translation.ids.length - 1, onclick: () => go({ step: String(step + 1) }) }, t("step.next")))),
       h("ol", { class: "words-strip" }, columns));
   }
 
@@ -71,13 +71,13 @@ export class TranslateElement extends HTMLElement {
     const pick = (/** @type {number} */ id) => go({ prefix: [...translation.ids.slice(0, step), id].join(","), step: String(step) });
     return h("section", { class: "choice" },
       h("header", {}, h("h2", {}, t("choice.title")), data("p", { class: "so-far" }, h("span", {}, "<start>"), " ", before, h("mark", {}, "?")),
-        this.slider(temperature), options.served ? h("button", { type: "button", class: "more", id: "draw", onclick: () => go({ sample: String(Number(where().sample || 0) + 1), prefix: "" }) }, t("choice.draw")) : null, h("small", {}, t("choice.entropy", { bits: entropy.toFixed(2) }))),
+        this.slider(temperature), options.served ? press({ class: "more", id: "draw", onclick: () => go({ sample: String(Number(where().sample || 0) + 1), prefix: "" }) }, t("choice.draw")) : null, h("small", {}, t("choice.entropy", { bits: entropy.toFixed(2) }))),
       h("ol", { class: "choices" }, top.map((chance) => h("li", { class: chance.id === target ? "chosen" : "" },
         data("span", { class: "piece" }, shown(chance.piece)),
         h("span", { class: "bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * chance.p}%` } })),
-        data("button", { type: "button", class: "link p", title: t("choice.why"), "aria-label": `${shown(chance.piece)} ${percent(chance.p, locale())} ${t("choice.why")}`, onclick: () => go({ at: address(chance.id) }) }, percent(chance.p, locale())),
-        chance.id === target ? h("small", {}, t("choice.taken")) : options.served ? h("button", { type: "button", class: "pick", "data-id": chance.id, onclick: () => pick(chance.id) }, t("choice.pick")) : null))),
-      translation.prefix.length || where().sample ? h("button", { type: "button", class: "more", id: "own-choice", onclick: () => go({ prefix: "", step: "0", sample: "" }) }, t("choice.restore")) : null);
+        press({ translate: "no", class: "link p", title: t("choice.why"), "aria-label": `${shown(chance.piece)} ${percent(chance.p, locale())} ${t("choice.why")}`, onclick: () => go({ at: address(chance.id) }) }, percent(chance.p, locale())),
+        chance.id === target ? h("small", {}, t("choice.taken")) : options.served ? press({ class: "pick", "data-id": chance.id, onclick: () => pick(chance.id) }, t("choice.pick")) : null))),
+      translation.prefix.length || where().sample ? press({ class: "more", id: "own-choice", onclick: () => go({ prefix: "", step: "0", sample: "" }) }, t("choice.restore")) : null);
   }
 
   /** @param {number} temperature */

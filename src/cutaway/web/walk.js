@@ -1,5 +1,5 @@
 /** `<cut-walk>`: the thirteen steps on the reader's own sentence; a narrow reading column beside the stage. */
-import { fill, h, t } from "./dom.js";
+import { fill, h, press, t } from "./dom.js";
 import { range } from "./heat.js";
 import { LookElement } from "./look.js";
 import { go, where } from "./state.js";
@@ -53,11 +53,11 @@ export class WalkElement extends HTMLElement {
       h("h1", {}, t(`walk.${n}.title`)),
       t(`walk.${n}.text`).split("\n").map((text) => h("p", {}, text)),
       h("section", { class: "question" }, h("h2", {}, t("walk.question")), h("p", {}, t(`walk.${n}.ask`)),
-        revealed ? h("p", { class: "answer" }, t(`walk.${n}.answer`)) : h("button", { type: "button", id: "reveal", onclick: () => go({ at: cellOf(session.trace, show), place }) }, t("walk.reveal"))),
+        revealed ? h("p", { class: "answer" }, t(`walk.${n}.answer`)) : press({ id: "reveal", onclick: () => go({ at: cellOf(session.trace, show), place }) }, t("walk.reveal"))),
       h("div", { class: "buttons" },
-        h("button", { type: "button", id: "back", disabled: n === 1, onclick: () => to(n - 1) }, t("step.back")),
-        h("button", { type: "button", id: "next", disabled: n === last, class: "primary", onclick: () => to(n + 1) }, t("step.next"))),
-      h("ol", { class: "walk-list" }, range(last).map((k) => h("li", { class: k + 1 === n ? "here" : "" }, h("button", { type: "button", "aria-current": k + 1 === n ? "step" : undefined, onclick: () => to(k + 1) }, t(`walk.${k + 1}.title`))))));
+        press({ id: "back", disabled: n === 1, onclick: () => to(n - 1) }, t("step.back")),
+        press({ id: "next", disabled: n === last, class: "primary", onclick: () => to(n + 1) }, t("step.next"))),
+      h("ol", { class: "walk-list" }, range(last).map((k) => h("li", { class: k + 1 === n ? "here" : "" }, press({ "aria-current": k + 1 === n ? "step" : undefined, onclick: () => to(k + 1) }, t(`walk.${k + 1}.title`))))));
     await this.look.show(session.structure, { ...options, place: session.structure.modules.has(options.place || place) ? options.place || place : "" });
   }
 
