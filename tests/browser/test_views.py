@@ -326,7 +326,7 @@ def test_the_learn_view_goes_on_when_another_server_takes_over(
         watched.go(f"{first.url}#/learn?lang=en&text={TEXT}")
         page.wait_for_function("() => document.querySelector('cut-learn')?.seen === 10")
         first.stop()
-    page.wait_for_timeout(2500)  # the page asks, and nobody answers
+    page.wait_for_timeout(4500)  # the page asks, and nobody answers
     log.write_text(log.read_text() + '{"update": 47, "loss": 1.0}\n')
     with bound("127.0.0.1", port) as listening:
         second = Server(create_app(Translator.load(folder), folder=folder), listening).start()

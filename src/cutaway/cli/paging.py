@@ -31,21 +31,20 @@ def page_beside(watch: "Watch", out: Path, port: int, *, browser: bool) -> "Iter
     from cutaway.train.events import Note, Saved
 
     page: Page | None = None
-    tried = False
+    problem = ""
+    announced = False
 
     def both(event: "Event") -> None:
-        nonlocal page, tried
+        nonlocal page, announced
         watch(event)
         if page is not None and (reason := page.broken()):
-            page = None
+            page, announced = None, True
             watch(Note(f"the page has closed ({reason}); training goes on", warning=True))
-        if tried or not (isinstance(event, Saved) and event.kind == "model"):
+        if announced or not (isinstance(event, Saved) and event.kind == "model"):
             return
-        tried = True
-        try:
-            page = around.enter_context(page_of(out, port))
-        except (InputError, OSError) as error:  # no reason to stop training
-            watch(Note(f"the page cannot open ({error}); training goes on", warning=True))
+        announced = True
+        if page is None:
+            watch(Note(f"the page cannot open ({problem}); training goes on", warning=True))
             return
         watch(Note(f"watch it learn at {page.url}"))
         if browser:
@@ -54,6 +53,10 @@ def page_beside(watch: "Watch", out: Path, port: int, *, browser: bool) -> "Iter
             webbrowser.open(page.url)
 
     with contextlib.ExitStack() as around:
+        try:
+            page = around.enter_context(page_of(out, port))
+        except (InputError, OSError) as error:  # no reason not to train
+            problem = str(error)
         yield both
 
 
@@ -90,7 +93,7 @@ def page_of(out: Path, port: int) -> Iterator[Page]:
                 stderr=words,
                 pass_fds=[listening.fileno()],
                 env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-                start_new_session=True,  # Ctrl-C is for the run; the page ends with it
+                process_group=0,  # Ctrl-C is for the run; a session would hide it from `nice`
             )
         try:
             yield Page(url, process, words)

@@ -179,7 +179,7 @@ def create_app(
 
     @app.get("/api/learn")
     async def learn() -> dict[str, Any]:
-        return await asyncio.to_thread(learning.read)
+        return {**await asyncio.to_thread(learning.read), "references": known_sentences(translator)}
 
     app.include_router(glass_routes(session))
 
@@ -196,9 +196,13 @@ def worth_trying(translator: Translator | None, learning: Progress) -> list[str]
     if translator is None:
         return []
     sources = [str(sample["source"]) for sample in learning.read()["samples"]]
-    pair = "-".join(translator.folder.languages or ())
-    sources = [text for text, _ in SOURCES_SENTENCES.get(pair, ())] + sources
-    return list(dict.fromkeys(sources))[:3]
+    return list(dict.fromkeys([*known_sentences(translator), *sources]))[:3]
+
+
+def known_sentences(translator: Translator | None) -> dict[str, str]:
+    """The sources' sentences and their translations, for the languages they are in."""
+    languages = translator.folder.languages if translator is not None else None
+    return dict(SOURCES_SENTENCES.get("-".join(languages or ()), ()))
 
 
 def refused(request: Request, allowed: set[str]) -> tuple[int, str] | None:

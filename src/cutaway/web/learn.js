@@ -7,7 +7,7 @@ import { short, whole } from "./numbers.js";
 import { Sheet } from "./sheet.js";
 import { go, where } from "./state.js";
 
-const EVERY = 2000; // milliseconds between looks at a running training
+const EVERY = 4000; // milliseconds between looks at a running training
 
 export class LearnElement extends HTMLElement {
   constructor() {
@@ -78,12 +78,13 @@ export class LearnElement extends HTMLElement {
     this.about = about;
     const frame = (/** @type {any} */ item) => this.frames.get(item.name) ?? h("div", { class: "frame" });
     fill(this.heads, chosen.map((/** @type {any} */ item) => h("figure", {}, frame(item), h("figcaption", {}, whole(item.step, locale())))));
-    const reference = run.samples?.find((/** @type {any} */ sample) => sample.source === text)?.reference;
+    const reference = run.samples?.find((/** @type {any} */ sample) => sample.source === text)?.reference ?? run.references?.[text];
     const ask = (/** @type {any} */ more) => this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, change: "", ...more });
-    const target = reference ?? (await ask({ snapshot: "" })).output;
+    let target = reference;
     for (const [n, item] of chosen.entries()) {
       if (this.frames.has(item.name)) continue;
       if (!this.isConnected) return;
+      target ??= (await ask({ snapshot: "" })).output;
       const { key } = await ask({ snapshot: item.name, target });
       const trace = await this.app.backend.trace(key);
       const layers = range(64).map((k) => trace.addresses.get(`decoder.layers.${k}.cross_attention.weights`)).filter((id) => id !== undefined);
