@@ -113,6 +113,8 @@ def test_many_numbers_travel_in_one_answer(client: Client) -> None:
     assert f"has {flat.numel()}" in refused({**whole, "strides": [-1, 1], "size": [1, 1]})
     assert "ask for at most" in refused({**whole, "size": [rows + 1, 1]})
     assert "ask for at most" in refused({**whole, "size": [0, 1]})
+    endless = {"strides": [0, 0], "shape": [10**6, 10**6], "size": [1, 1]}
+    assert "are drawn" in refused({**whole, **endless})
 
 
 def test_a_cell_is_explained_and_the_run_proven(client: Client) -> None:

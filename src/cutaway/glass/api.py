@@ -27,19 +27,7 @@ from cutaway.glass.trace import Trace
 from cutaway.glass.values import DTYPES, Buffer
 
 CELLS = 1 << 22  # the largest window one call returns
-
-
-def _bands(matrix: Tensor, count: int) -> Iterator[Tensor]:
-    """The rows that fall on each of `count` points; neighbours may share one."""
-    for place in range(count):
-        yield matrix[place * len(matrix) // count : -(-(place + 1) * len(matrix) // count)]
-
-
-def _pooled(rows: Tensor, count: int) -> Tensor:
-    """Of the cells of these rows that fall on each of `count` points, the largest in size."""
-    size = rows.abs() if rows.dtype in (torch.float32, torch.float64) else rows.double().abs()
-    _, places = F.adaptive_max_pool2d(size[None], (1, count), return_indices=True)
-    return rows.flatten()[places.flatten()]
+SEEN = 1 << 30  # the largest matrix a picture is made of
 
 
 class Traces:
@@ -124,6 +112,8 @@ class Served:
         last = offset + (shape[0] - 1) * strides[0] + (shape[1] - 1) * strides[1]
         if min(*strides, offset) < 0 or last >= len(numbers):
             raise TraceError(f"cells {offset} to {last}; buffer {number} has {len(numbers)}")
+        if shape[0] * shape[1] > SEEN:  # a matrix may repeat cells, and be larger than its buffer
+            raise TraceError(f"a matrix of {shape[0]}×{shape[1]} cells; at most {SEEN:,} are drawn")
         if not (0 < size[0] <= shape[0] and 0 < size[1] <= shape[1]) or size[0] * size[1] > CELLS:
             raise TraceError(
                 f"a picture of {size[0]}×{size[1]} of {shape[0]}×{shape[1]} cells; "
@@ -248,3 +238,16 @@ class Served:
             if self._bundle is None:
                 self._bundle = stream(self.trace)
         return gzip.compress(self._bundle, 6, mtime=0) if compressed else self._bundle
+
+
+def _bands(matrix: Tensor, count: int) -> Iterator[Tensor]:
+    """The rows that fall on each of `count` points; neighbours may share one."""
+    for place in range(count):
+        yield matrix[place * len(matrix) // count : -(-(place + 1) * len(matrix) // count)]
+
+
+def _pooled(rows: Tensor, count: int) -> Tensor:
+    """Of the cells of these rows that fall on each of `count` points, the largest in size."""
+    size = rows.abs() if rows.dtype in (torch.float32, torch.float64) else rows.double().abs()
+    _, places = F.adaptive_max_pool2d(size[None], (1, count), return_indices=True)
+    return rows.flatten()[places.flatten()]
