@@ -1,6 +1,7 @@
 """The routes: what they answer, what they refuse, and that one clear line says why."""
 
 import re
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from cutaway.glass.html import to_html
 from cutaway.serve import create_app
 from cutaway.serve.app import BODY
 from cutaway.serve.session import KEPT, LONGEST
+from cutaway.train.snapshots import write_snapshot
 from tests.serve.conftest import Client, serving
 
 TEXT = "The cat is on the mat."
@@ -115,6 +117,17 @@ def test_many_numbers_travel_in_one_answer(client: Client) -> None:
     assert "ask for at most" in refused({**whole, "size": [0, 1]})
     endless = {"strides": [0, 0], "shape": [10**6, 10**6], "size": [1, 1]}
     assert "are drawn" in refused({**whole, **endless})
+
+
+def test_a_snapshot_the_run_has_just_made_can_be_seen(folder: Path, tmp_path: Path) -> None:
+    model = shutil.copytree(folder, tmp_path / "model")
+    run = shutil.copytree(model / "snapshots", tmp_path / "model.run" / "snapshots")
+    translator = Translator.load(model)
+    write_snapshot(run, 9973, translator.model.state_dict(), {"loss": 0.0})
+    with serving(create_app(translator, folder=model)) as client:
+        assert client.get("/api/learn").json()["snapshots"][-1]["step"] == 9973
+        assert client.session.snapshots[-1]["step"] == 9973
+        translate(client, snapshot="9973")
 
 
 def test_a_cell_is_explained_and_the_run_proven(client: Client) -> None:

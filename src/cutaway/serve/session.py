@@ -285,7 +285,8 @@ class Session:
     def _snapshot_folder(self) -> Path | None:
         if self.folder is None:
             return None
-        for place in (self.folder / "snapshots", Path(f"{self.folder}.run") / "snapshots"):
+        # The run has them first; the folder gets its copies at the next validation.
+        for place in (Path(f"{self.folder}.run") / "snapshots", self.folder / "snapshots"):
             if (place / "index.json").is_file():
                 return place
         return None

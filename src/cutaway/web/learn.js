@@ -32,8 +32,8 @@ export class LearnElement extends HTMLElement {
     try {
       if (document.hidden || await this.told()) this.again();
     } catch (error) {
-      if (/** @type {Error} */ (error).message === "error.gone") this.again();
-      else this.app.fail(error);
+      if (/** @type {Error} */ (error).message !== "error.gone") this.app.fail(error);
+      this.again();
     }
   }
 
