@@ -10,6 +10,7 @@ import pytest
 
 from cutaway.decode import Translator
 from cutaway.serve import create_app
+from cutaway.serve.progress import Progress
 from cutaway.serve.running import Server, bound
 from cutaway.serve.session import Session
 from tests.browser.conftest import EXAMPLES, Watched
@@ -326,7 +327,7 @@ def test_the_learn_view_goes_on_when_another_server_takes_over(
         watched.go(f"{first.url}#/learn?lang=en&text={TEXT}")
         page.wait_for_function("() => document.querySelector('cut-learn')?.seen === 10")
         first.stop()
-    page.wait_for_timeout(4500)  # the page asks, and nobody answers
+    page.wait_for_timeout(5500)  # the page asks, and nobody answers
     log.write_text(log.read_text() + '{"update": 47, "loss": 1.0}\n')
     with bound("127.0.0.1", port) as listening:
         second = Server(create_app(Translator.load(folder), folder=folder), listening).start()
@@ -335,6 +336,30 @@ def test_the_learn_view_goes_on_when_another_server_takes_over(
         timing.write_text('{"event": "finished"}\n')
         page.wait_for_selector("cut-learn > .hint:text('Finished at step 47')")
         second.stop()
+
+
+def test_the_page_of_a_run_begins_before_its_model(
+    watched: Watched, toy: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    app = create_app(folder=folder, progress=Progress(folder, under_way=True))
+    page = watched.page
+    with bound("127.0.0.1", 0) as listening:
+        server = Server(app, listening).start()
+        watched.go(server.url)
+        page.wait_for_selector("cut-learn > .hint:text('Preparing')")
+        assert page.is_hidden("#sentence")
+        shutil.copytree(toy, folder)
+        (tmp_path / "model.run").mkdir()
+        (tmp_path / "model.run" / "log.jsonl").write_text('{"update": 10, "loss": 2.0}\n')
+        page.wait_for_selector("cut-learn > .hint:text('Learning: step 10')")
+        page.wait_for_selector(".film canvas")
+        assert page.inner_text("#model-name") == "model en→fr"
+        page.fill("#text", TEXT)
+        page.press("#text", "Enter")
+        page.wait_for_selector("#translation")
+        server.stop()
+    assert watched.complaints == []
 
 
 def test_snapshots_are_scrubbed(watched: Watched, served: tuple[str, Session]) -> None:

@@ -12,6 +12,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from cutaway.cli.paging import page_beside
 from cutaway.cli.train import to_toml
 from cutaway.config import RunConfig
@@ -41,6 +43,43 @@ def test_a_page_is_open_while_training_and_changes_nothing(tmp_path: Path) -> No
     assert all(entry["running"] for entry in seen)
     assert results(tmp_path / "watched") == results(tmp_path / "alone")
     assert page_process(tmp_path / "watched") is None
+
+
+def test_the_page_answers_before_there_is_a_model(tmp_path: Path) -> None:
+    told: list[str] = []
+    opened: list[str] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            told.append(event.text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("webbrowser.open", opened.append)
+        patch.setattr("cutaway.cli.paging.HESITATION", 0.01)
+        with page_beside(watch, tmp_path / "model", 0, browser=True):
+            (address,) = (re.findall(r"http://\S+", text)[0] for text in told)
+            with urllib.request.urlopen(f"{address}api/learn", timeout=60) as answer:
+                learnt = json.load(answer)
+            with urllib.request.urlopen(f"{address}api/info", timeout=60) as answer:
+                assert json.load(answer)["start"] == {"view": "learn"}
+    assert opened == [address]
+    assert (learnt["running"], learnt["translates"], learnt["step"]) == (True, False, 0)
+    assert learnt["snapshots"] == learnt["samples"] == []
+
+
+def test_no_browser_opens_for_a_run_that_cannot_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("cutaway.cli.paging.HESITATION", 0.5)
+    with (
+        pytest.raises(ZeroDivisionError),
+        page_beside(lambda event: None, tmp_path / "model", 0, browser=True),
+    ):
+        _ = 1 / 0
+    time.sleep(1)
+    assert opened == []
 
 
 def page_process(out: Path) -> int | None:

@@ -8,6 +8,8 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,40 +25,34 @@ if TYPE_CHECKING:
     from cutaway.train.events import Event, Watch
 
 PATIENCE = 10.0  # seconds a page has to close
+HESITATION = 1.5  # seconds in which a run that cannot begin has said so
 
 
 @contextmanager
 def page_beside(watch: "Watch", out: Path, port: int, *, browser: bool) -> "Iterator[Watch]":
-    """`watch`, and a page as soon as there is a model folder to show."""
-    from cutaway.train.events import Note, Saved
+    """`watch`, and a page from the first seconds, before there is a model to show."""
+    from cutaway.train.events import Note
 
     page: Page | None = None
-    problem = ""
-    announced = False
 
     def both(event: "Event") -> None:
-        nonlocal page, announced
+        nonlocal page
         watch(event)
         if page is not None and (reason := page.broken()):
-            page, announced = None, True
+            page = None
             watch(Note(f"the page has closed ({reason}); training goes on", warning=True))
-        if announced or not (isinstance(event, Saved) and event.kind == "model"):
-            return
-        announced = True
-        if page is None:
-            watch(Note(f"the page cannot open ({problem}); training goes on", warning=True))
-            return
-        watch(Note(f"watch it learn at {page.url}"))
-        if browser:
-            import webbrowser
-
-            webbrowser.open(page.url)
 
     with contextlib.ExitStack() as around:
         try:
             page = around.enter_context(page_of(out, port))
         except (InputError, OSError) as error:  # no reason not to train
-            problem = str(error)
+            watch(Note(f"the page cannot open ({error}); training goes on", warning=True))
+        else:
+            watch(Note(f"watch it learn at {page.url}"))
+            if browser:
+                opening = threading.Timer(HESITATION, webbrowser.open, [page.url])
+                opening.start()
+                around.callback(opening.cancel)
         yield both
 
 

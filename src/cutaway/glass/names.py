@@ -12,6 +12,7 @@ import linecache
 import os
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -276,6 +277,12 @@ def local_name(tensor: Any, owner: Any) -> tuple[str, bool] | None:
 
 def source_of(code: CodeType) -> tuple[str, int]:
     """The text of a whole function and its first line."""
+    return _source(code, code.co_filename)
+
+
+@lru_cache(maxsize=1024)
+def _source(code: CodeType, _filename: str) -> tuple[str, int]:
+    """Kept, for finding a function's end is slow; equal code may be of two files."""
     try:
         lines, first = inspect.getsourcelines(code)
     except (OSError, TypeError):

@@ -96,7 +96,7 @@ def create_app(
     if warm:
         pool.submit(session.warm)
     learning = progress or Progress(folder)
-    teaching = Teaching(session, folder, translator)
+    teaching = Teaching(session, folder)
     allowed = LOCAL | set(hosts)
 
     async def in_model_thread(work: Callable[[], T]) -> T:
@@ -154,7 +154,8 @@ def create_app(
             "translates": session.translates,
             "trains": session.translates,
             "learns": learning.exists(),
-            "examples": list(examples) or worth_trying(translator, learning),
+            "examples": list(examples) or worth_trying(session, learning),
+            "start": {"view": "learn"} if learning.running() else {},
             "snapshots": session.snapshots,
             "beside": list(session.beside),
             "traces": [{"key": k, "title": k, "kind": "trace"} for k in traces or {}],
@@ -179,7 +180,11 @@ def create_app(
 
     @app.get("/api/learn")
     async def learn() -> dict[str, Any]:
-        return {**await asyncio.to_thread(learning.read), "references": known_sentences(translator)}
+        if not session.translates:
+            await in_model_thread(session.follow)
+        told = await asyncio.to_thread(learning.read)
+        known = {"translates": session.translates, "references": known_sentences(session)}
+        return {**told, **known}
 
     app.include_router(glass_routes(session))
 
@@ -191,17 +196,17 @@ def create_app(
     return app
 
 
-def worth_trying(translator: Translator | None, learning: Progress) -> list[str]:
+def worth_trying(session: Session, learning: Progress) -> list[str]:
     """Three sentences for an empty page: from the model's own validation, or from our corpus."""
-    if translator is None:
+    if not session.translates:
         return []
     sources = [str(sample["source"]) for sample in learning.read()["samples"]]
-    return list(dict.fromkeys([*known_sentences(translator), *sources]))[:3]
+    return list(dict.fromkeys([*known_sentences(session), *sources]))[:3]
 
 
-def known_sentences(translator: Translator | None) -> dict[str, str]:
+def known_sentences(session: Session) -> dict[str, str]:
     """The sources' sentences and their translations, for the languages they are in."""
-    languages = translator.folder.languages if translator is not None else None
+    languages = session.translator.folder.languages if session.translates else None
     return dict(SOURCES_SENTENCES.get("-".join(languages or ()), ()))
 
 

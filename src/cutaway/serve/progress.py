@@ -5,22 +5,37 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cutaway.train.run import ended
+from cutaway.train.places import ended, run_folder
 from cutaway.train.snapshots import read_index
 
 QUIET = 600.0  # seconds without a new line after which a run is taken to have ended
 
 
 class Progress:
-    """The log of one run, read anew at every look; the training never notices."""
+    """The log of one run, read anew at every look; the training never notices.
 
-    def __init__(self, folder: Path | None, run: Path | None = None) -> None:
+    `under_way` says that a run of the folder is at work, though nothing may be on disk yet.
+    """
+
+    def __init__(self, folder: Path | None, *, under_way: bool = False) -> None:
         self.folder = folder
-        self.run = run or (Path(f"{folder}.run") if folder is not None else None)
+        self.run = run_folder(folder) if folder is not None else None
+        self.under_way = under_way
 
     def exists(self) -> bool:
-        """Whether there is anything to show."""
-        return self._log() is not None
+        """Whether there is anything to show, now or soon."""
+        return self.under_way or self._log() is not None
+
+    def running(self) -> bool:
+        """Whether the run has not come to its end and, unless known, spoke not long ago."""
+        if self.folder is None or self.run is None:
+            return False
+        if self.under_way:
+            return not ((self.run / "timing.jsonl").is_file() and ended(self.folder))
+        log = self._log()
+        if log is None or ended(self.folder):
+            return False
+        return time.time() - log.stat().st_mtime < QUIET
 
     def read(self) -> dict[str, Any]:
         """Curves, samples and snapshots."""
@@ -39,18 +54,12 @@ class Progress:
                     {"step": step, "source": source, "reference": reference, "output": output}
                 )
         return {
-            "running": self._running(log),
+            "running": self.running(),
             "step": step,
             "curves": {name: points for name, points in curves.items() if points},
             "samples": samples,
             "snapshots": self._snapshots(),
         }
-
-    def _running(self, log: Path | None) -> bool:
-        """Whether it has not come to its end and said something not long ago."""
-        if log is None or (self.folder is not None and ended(self.folder)):
-            return False
-        return time.time() - log.stat().st_mtime < QUIET
 
     def _log(self) -> Path | None:
         for place in (self.run, self.folder):

@@ -55,7 +55,7 @@ class Session:
         self.folder = folder
         self.runs: OrderedDict[str, Recorded] = OrderedDict()
         self.held: dict[str, Recorded] = {}  # runs that stay until they are released
-        self._stamp = self._written()
+        self.stamp = self._written() if translator is not None else 0  # of the weights at work
         self.asked: dict[str, str] = {}  # question → key of its run
         self.count = 0
 
@@ -69,7 +69,12 @@ class Session:
 
     @property
     def translator(self) -> Translator:
-        """The model at work; a session of recorded traces alone has none."""
+        """The model at work; a session of recorded traces has none, nor a run still preparing."""
+        if self._own is None and self.folder is not None:
+            raise InputError(
+                f"{self.folder.name} has no model yet; wait until its run has prepared its data",
+                zh=f"{self.folder.name} 还没有模型；请等它的训练准备好数据",
+            )
         if self._own is None:
             raise InputError(
                 "this page shows recorded runs; to translate, serve a model folder",
@@ -243,7 +248,7 @@ class Session:
     def _translator(self, snapshot: str) -> Translator:
         """The translator, or one with the weights of a moment of its training."""
         if not snapshot:
-            self._follow()
+            self.follow()
             return self.translator
         place = self._snapshot_folder()
         if place is None or not snapshot.isdigit():
@@ -272,14 +277,14 @@ class Session:
         except OSError:
             return 0
 
-    def _follow(self) -> None:
-        """A training beside the page writes better weights: read them when they are there."""
+    def follow(self) -> None:
+        """A training beside the page writes weights, then better ones: read them once there."""
         stamp = self._written()
-        if stamp == self._stamp or self.folder is None or self._own is None:
+        if stamp == self.stamp or self.folder is None:
             return
-        with contextlib.suppress(CutawayError, OSError):  # being written just now: next time
+        self.stamp = stamp
+        with contextlib.suppress(CutawayError, OSError):  # no translator, or being replaced
             self._own = Translator.load(self.folder)
-            self._stamp = stamp
             self.asked.clear()
 
     def _snapshot_folder(self) -> Path | None:
@@ -343,7 +348,7 @@ class Session:
         }
 
     def _once(self, question: str, work: Callable[[], Recorded]) -> dict[str, Any]:
-        self._follow()
+        self.follow()
         known = self.asked.get(question)
         if known is None or known not in self.runs:
             known = self.asked[question] = work().key

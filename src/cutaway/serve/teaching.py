@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cutaway.decode import Translator
 from cutaway.lessons import Room, find, lessons
 from cutaway.serve.session import Session
 
@@ -16,28 +15,27 @@ KEPT = 8  # tellings held in memory
 class Teaching:
     """The lessons, and the runs their steps point at."""
 
-    def __init__(
-        self, session: Session, folder: Path | None, translator: Translator | None
-    ) -> None:
+    def __init__(self, session: Session, folder: Path | None) -> None:
         self.session = session
         self.folder = folder
-        self.translator = translator
         self.told: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.count = 0  # tellings so far: no two share the keys of their runs
 
     def list(self) -> list[dict[str, Any]]:
         """What can be taught with the model at hand."""
-        has_model = self.translator is not None
+        has_model = self.session.translates
         return [lesson.summary() for lesson in lessons() if has_model or not lesson.trained]
 
     def tell(self, name: str, choices: Mapping[str, Any]) -> dict[str, Any]:
         """All steps of a lesson as data; a step's run can be fetched under its key."""
-        question = json.dumps([name, choices], sort_keys=True)
+        self.session.follow()
+        question = json.dumps([name, choices, self.session.stamp], sort_keys=True)
         known = self.told.get(question)
         if known is not None:
             return known
         lesson = find(name)
-        room = Room(self.folder, choices, translator=self.translator)
+        translator = self.session.translator if self.session.translates else None
+        room = Room(self.folder, choices, translator=translator)
         steps = []
         keys: dict[int, str] = {}
         self.count += 1

@@ -1,5 +1,6 @@
 /** `<cut-learn>`: the run as it learns: loss, sample translations, one head sharpening snapshot by snapshot. */
 import { curve } from "./curve.js";
+import { ask } from "./backend.js";
 import { headColour } from "./colour.js";
 import { data, fill, h, isDark, locale, t } from "./dom.js";
 import { HeatElement, range } from "./heat.js";
@@ -7,13 +8,21 @@ import { short, whole } from "./numbers.js";
 import { Sheet } from "./sheet.js";
 import { go, where } from "./state.js";
 
-const EVERY = 4000; // milliseconds between looks at a running training
+const EVERY = 5000; // milliseconds between looks at a running training
 
 export class LearnElement extends HTMLElement {
   constructor() {
     super();
     /** @type {Map<string, HTMLElement>} */
     this.frames = new Map();
+    /** @type {Map<HTMLElement, string>} */
+    this.filled = new Map();
+  }
+
+  /** Fill a box, unless it shows the same already. @param {HTMLElement} box @param {string} about @param {() => any} make */
+  renew(box, about, make) {
+    if (this.filled.get(box) !== about) fill(box, make());
+    this.filled.set(box, about);
   }
 
   /** @param {any} app */
@@ -48,14 +57,19 @@ export class LearnElement extends HTMLElement {
     const dark = isDark();
     if (this.seen !== run.step) this.app.backend.answers?.clear(); // better weights, other answers
     this.seen = run.step;
-    this.app.info.snapshots = run.snapshots;
+    const { info } = this.app;
+    if (run.translates && !info.translates) {
+      Object.assign(info, await (await ask("api/info")).json());
+      this.app.chrome(where());
+    }
+    info.snapshots = run.snapshots;
     const { bleu, ...losses } = run.curves ?? {};
     const lines = Object.entries(losses).map(([name, points], n) => ({ name, points, colour: headColour(n, dark) }));
     const last = (/** @type {any[]} */ points) => points[points.length - 1]?.[1];
-    fill(this.state, t(run.running ? "learn.running" : "learn.done", { step: whole(run.step ?? 0, locale()) }));
+    fill(this.state, t(run.translates || run.step ? run.running ? "learn.running" : "learn.done" : "learn.preparing", { step: whole(run.step ?? 0, locale()) }));
     fill(this.curveBox, lines.some((line) => line.points.length) ? [curve(/** @type {any} */ (lines), { label: t("learn.curve"), x: t("learn.step"), y: t("learn.loss") }), h("p", { class: "key" }, lines.map((line) => h("span", {}, h("i", { style: { background: line.colour } }), " ", t(`learn.${line.name}`) === `learn.${line.name}` ? data("span", {}, line.name) : t(`learn.${line.name}`), data("b", {}, ` ${last(/** @type {any[]} */ (line.points)) === undefined ? "" : short(last(/** @type {any[]} */ (line.points))).replace("+", "")}`))))] : h("p", { class: "hint" }, t("learn.waiting")));
     if (bleu?.length > 1) this.curveBox.append(curve([{ name: "bleu", points: bleu }], { label: "BLEU", height: 140, x: t("learn.step"), y: "BLEU" }));
-    fill(this.samples, (run.samples ?? []).length ? h("table", { class: "plain", translate: "no" }, h("tbody", {}, run.samples.slice(-24).reverse().map((/** @type {any} */ sample) => h("tr", {}, h("td", {}, whole(sample.step, locale())), h("td", {}, sample.source), h("td", {}, sample.output), h("td", { class: "hint" }, sample.reference ?? ""))))) : h("p", { class: "hint" }, t("learn.waiting")));
+    this.renew(this.samples, `${run.samples?.length}`, () => (run.samples ?? []).length ? h("table", { class: "plain", translate: "no" }, h("tbody", {}, run.samples.slice(-24).reverse().map((/** @type {any} */ sample) => h("tr", {}, h("td", {}, whole(sample.step, locale())), h("td", {}, sample.source), h("td", {}, sample.output), h("td", { class: "hint" }, sample.reference ?? ""))))) : h("p", { class: "hint" }, t("learn.waiting")));
     await this.film(run);
     return run.running;
   }
@@ -65,27 +79,25 @@ export class LearnElement extends HTMLElement {
     const snapshots = run.snapshots ?? [];
     const text = where().text || run.samples?.[0]?.source || this.app.info.examples?.[0];
     if (!snapshots.length || !text || !this.app.info.translates) {
-      fill(this.heads, h("p", { class: "hint" }, t("learn.snapshots")));
-      return;
+      return this.renew(this.heads, "", () => h("p", { class: "hint" }, t(run.running && !run.step ? "learn.waiting" : "learn.snapshots")));
     }
-    const most = 8;
-    // Every so many, so many doubling as they grow: what was recorded stays, for a run under way has better things to do.
-    const every = 2 ** Math.ceil(Math.log2(Math.max(1, snapshots.length / most)));
-    const chosen = snapshots.filter((/** @type {any} */ _, /** @type {number} */ n) => n % every === 0 || (!run.running && n === snapshots.length - 1));
+    // Every so many, so many doubling as they grow, and what was recorded stays: a run under way has better things to do.
+    const every = 2 ** Math.ceil(Math.log2(Math.max(1, snapshots.length / (run.running ? 4 : 8))));
     const head = Number(where().head || 0);
     const about = [text, head, where().layer, where().at].join("|");
     if (this.about !== about) this.frames.clear();
     this.about = about;
+    const chosen = snapshots.filter((/** @type {any} */ item, /** @type {number} */ n) => n % every === 0 || this.frames.has(item.name) || (!run.running && n === snapshots.length - 1));
     const frame = (/** @type {any} */ item) => this.frames.get(item.name) ?? h("div", { class: "frame" });
-    fill(this.heads, chosen.map((/** @type {any} */ item) => h("figure", {}, frame(item), h("figcaption", {}, whole(item.step, locale())))));
+    this.renew(this.heads, `${about}|${chosen.map((/** @type {any} */ item) => item.name)}`, () => chosen.map((/** @type {any} */ item) => h("figure", {}, frame(item), h("figcaption", {}, whole(item.step, locale())))));
     const reference = run.samples?.find((/** @type {any} */ sample) => sample.source === text)?.reference ?? run.references?.[text];
-    const ask = (/** @type {any} */ more) => this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, change: "", ...more });
+    const record = (/** @type {any} */ more) => this.app.backend.answer("api/translate", { kind: "translate", text, prefix: [], beam: 0, change: "", ...more });
     let target = reference;
     for (const [n, item] of chosen.entries()) {
       if (this.frames.has(item.name)) continue;
       if (!this.isConnected) return;
-      target ??= (await ask({ snapshot: "" })).output;
-      const { key } = await ask({ snapshot: item.name, target });
+      target ??= (await record({ snapshot: "" })).output;
+      const { key } = await record({ snapshot: item.name, target });
       const trace = await this.app.backend.trace(key);
       const layers = range(64).map((k) => trace.addresses.get(`decoder.layers.${k}.cross_attention.weights`)).filter((id) => id !== undefined);
       const id = where().at ? trace.find(where().at)?.id ?? layers[layers.length - 1] : layers[Math.min(layers.length - 1, Number(where().layer || layers.length - 1))];
