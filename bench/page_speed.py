@@ -21,8 +21,9 @@ from playwright.sync_api import sync_playwright
 from cutaway.config import ModelConfig
 from cutaway.decode import Translator
 from cutaway.model import Transformer
-from cutaway.serve import create_app
-from cutaway.serve.running import Server, bound
+from cutaway.serve.app import create_app
+from cutaway.serve.listening import bound
+from cutaway.serve.running import Server
 from cutaway.text import Tokenizer
 from cutaway.train.folder import ModelFolder, write_model_folder
 

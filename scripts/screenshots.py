@@ -18,8 +18,9 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from cutaway.decode import Translator
-from cutaway.serve import create_app
-from cutaway.serve.running import Server, bound
+from cutaway.serve.app import create_app
+from cutaway.serve.listening import bound
+from cutaway.serve.running import Server
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
 TEXT = "The cat is on the mat."

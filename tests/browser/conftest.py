@@ -22,8 +22,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Session]]:
     """A server for the toy: its address, and the session behind it."""
     from cutaway.decode import Translator
-    from cutaway.serve import create_app
-    from cutaway.serve.running import Server, bound
+    from cutaway.serve.app import create_app
+    from cutaway.serve.listening import bound
+    from cutaway.serve.running import Server
 
     younger = Translator.load(build(tmp_path_factory.mktemp("beside") / "younger", updates=20))
     app = create_app(

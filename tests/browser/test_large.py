@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from cutaway import glass
-from cutaway.serve import create_app
-from cutaway.serve.running import Server, bound
+from cutaway.serve.app import create_app
+from cutaway.serve.listening import bound
+from cutaway.serve.running import Server
 from tests.browser.conftest import Watched
 from tests.browser.test_cells import compare
 

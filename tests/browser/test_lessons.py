@@ -9,8 +9,9 @@ import pytest
 from cutaway.decode import Translator
 from cutaway.lessons import lessons
 from cutaway.lessons.lesson import Step, spoken
-from cutaway.serve import create_app
-from cutaway.serve.running import Server, bound
+from cutaway.serve.app import create_app
+from cutaway.serve.listening import bound
+from cutaway.serve.running import Server
 from cutaway.serve.session import Session
 from tests.browser.conftest import Watched
 from tests.lessons.telling import told, told_of, told_with, untrained

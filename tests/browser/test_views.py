@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from cutaway.decode import Translator
-from cutaway.serve import create_app
+from cutaway.serve.app import create_app
+from cutaway.serve.listening import bound
 from cutaway.serve.progress import Progress
-from cutaway.serve.running import Server, bound
+from cutaway.serve.running import Server
 from cutaway.serve.session import Session
 from tests.browser.conftest import EXAMPLES, Watched
 

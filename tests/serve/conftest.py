@@ -9,8 +9,9 @@ import pytest
 from fastapi import FastAPI
 
 from cutaway.decode import Translator
-from cutaway.serve import create_app
-from cutaway.serve.running import Server, bound
+from cutaway.serve.app import create_app
+from cutaway.serve.listening import bound
+from cutaway.serve.running import Server
 from cutaway.serve.session import Session
 from tests.browser.toy import build
 

@@ -11,8 +11,7 @@ import torch
 
 from cutaway.decode import Translator
 from cutaway.glass.html import to_html
-from cutaway.serve import create_app
-from cutaway.serve.app import BODY
+from cutaway.serve.app import BODY, create_app
 from cutaway.serve.session import KEPT, LONGEST
 from cutaway.train.snapshots import write_snapshot
 from tests.serve.conftest import Client, serving

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from cutaway.decode import Translator
 from cutaway.errors import InputError
-from cutaway.serve import create_app, serve_folder
-from cutaway.serve.running import Server, bound, named
+from cutaway.serve.app import create_app
+from cutaway.serve.listening import bound
+from cutaway.serve.running import Server, named, serve_folder
 
 
 def test_a_busy_port_is_told_before_the_model_is_read(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ NICE = 5  # the run comes first
 def main() -> None:
     """Serve the folder on the socket that was handed down, whatever is in it so far."""
     os.nice(NICE)
-    from cutaway.serve import create_app
+    from cutaway.serve.app import create_app
     from cutaway.serve.progress import Progress
     from cutaway.serve.running import Server
 

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, cast
 import typer
 
 from cutaway.errors import InputError
+from cutaway.serve.listening import address, bound
 
 if TYPE_CHECKING:
     from cutaway.train.events import Event, Watch
@@ -77,8 +78,6 @@ class Page:
 @contextmanager
 def page_of(out: Path, port: int) -> Iterator[Page]:
     """The page of a folder, open until the end of the block, or of this process."""
-    from cutaway.serve.running import address, bound
-
     with TemporaryFile() as words:
         with bound("127.0.0.1", port) as listening:
             url = address(listening)
@@ -105,7 +104,7 @@ def page_of(out: Path, port: int) -> Iterator[Page]:
 
 def serve_after(out: Path, port: int, *, browser: bool) -> None:
     """Serve the finished model until Ctrl-C."""
-    from cutaway.serve import serve_folder
+    from cutaway.serve.running import serve_folder
 
     serve_folder(
         out,

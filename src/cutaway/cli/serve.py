@@ -19,7 +19,7 @@ def serve(
     ] = True,
 ) -> None:
     """Open the page: translate, look inside, click any number. Ends with Ctrl-C."""
-    from cutaway.serve import serve_folder
+    from cutaway.serve.running import serve_folder
 
     serve_folder(
         folder,

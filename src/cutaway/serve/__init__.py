@@ -1,6 +1,4 @@
-"""HTTP: the page and the glass box behind it."""
+"""HTTP: the page and the glass box behind it.
 
-from cutaway.serve.app import create_app
-from cutaway.serve.running import serve_folder
-
-__all__ = ["create_app", "serve_folder"]
+Nothing is imported here, so that a run can bind a port for its page without loading a server.
+"""

@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from cutaway.decode import Translator
-from cutaway.errors import InputError
+from cutaway.serve.listening import address, bound
 
 PORT = 8765
 
@@ -49,30 +49,6 @@ def named(folders: Sequence[str | Path]) -> dict[str, Path]:
         name if names.count(name) == 1 else str(path): path
         for name, path in zip(names, paths, strict=True)
     }
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens, or one line saying why not."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen()  # whoever asks before the server is up waits and is not turned away
-    except (OSError, OverflowError) as error:
-        listening.close()
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(
-            f"cannot listen on {host}:{port} ({reason}); choose another port with --port, "
-            f"or 0 for any free one"
-        ) from None
-    return listening
-
-
-def address(listening: socket.socket) -> str:
-    """Where a browser finds a bound socket."""
-    host, port, *_ = listening.getsockname()
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def run(
