@@ -16,9 +16,12 @@ import pytest
 
 from cutaway.cli.paging import page_beside
 from cutaway.cli.train import to_toml
+from cutaway.cli.validation import validator
 from cutaway.config import RunConfig
-from cutaway.train.events import Event, Note, Validated
+from cutaway.serve.progress import Progress
+from cutaway.train.events import Event, Note, Sampled, Validated
 from cutaway.train.run import train
+from cutaway.train.snapshots import read_index
 from tests.train.helpers import results, run_here, tables
 
 
@@ -80,6 +83,30 @@ def test_no_browser_opens_for_a_run_that_cannot_begin(
         _ = 1 / 0
     time.sleep(1)
     assert opened == []
+
+
+def test_sentences_are_seen_getting_better_from_the_start(tmp_path: Path) -> None:
+    """Translated at every snapshot; the page is told of each only when it has changed."""
+    values = tables(tmp_path, updates=40, validate_every=40, keep=5)
+    events = run_here(values, tmp_path / "model", validate=validator(1))
+    sampled = [event for event in events if isinstance(event, Sampled)]
+    moments = [entry["update"] for entry in read_index(tmp_path / "model.run" / "snapshots")]
+    assert [event.update for event in sampled] == moments[:-1]
+    rows = [tuple(line.split("\t")) for line in validation_lines(tmp_path)[:3]]
+    assert all([sample[:2] for sample in event.samples] == rows for event in sampled)
+    (validated,) = (event for event in events if isinstance(event, Validated))
+    every = [*((event.update, event.samples) for event in sampled), (40, validated.samples)]
+    told = Progress(tmp_path / "model").read()["samples"]
+    for source, reference in rows:
+        outputs = [(update, s[2]) for update, samples in every for s in samples if s[0] == source]
+        changed = [one for n, one in enumerate(outputs) if n == 0 or outputs[n - 1][1] != one[1]]
+        seen = [sample for sample in told if sample["source"] == source]
+        assert [(sample["step"], sample["output"]) for sample in seen] == changed
+        assert all(sample["reference"] == reference for sample in seen)
+
+
+def validation_lines(folder: Path) -> list[str]:
+    return (folder / "validation.tsv").read_text(encoding="utf-8").splitlines()
 
 
 def page_process(out: Path) -> int | None:

@@ -163,22 +163,25 @@ def test_under_torchrun_the_echo_of_a_signal_is_no_second_one() -> None:
         assert interrupts.asked == signal.SIGTERM
 
 
+@pytest.mark.parametrize(("sentences", "update"), [(40, 8), (3, 1)], ids=["all", "samples"])
 def test_a_signal_during_validation_breaks_it_off_and_it_is_made_up_for(
-    tmp_path: Path, undisturbed: dict[str, str]
+    tmp_path: Path, undisturbed: dict[str, str], sentences: int, update: int
 ) -> None:
+    """A few samples are not worth breaking off: the update after them is still made."""
     values, out = settings(tmp_path, save_minutes=0.0), tmp_path / "model"
     decode = validator(1)
 
     def interrupted(*given: Any) -> Any:
         scores = decode(*given)
-        os.kill(os.getpid(), signal.SIGTERM)
+        if len(given[1]) == sentences:
+            os.kill(os.getpid(), signal.SIGTERM)
         return scores
 
     with pytest.raises(Interrupted):
         run_here(values, out, validate=interrupted)
     checkpoint, _ = load_checkpoint(run_folder(out) / "checkpoints")
     assert checkpoint is not None
-    assert checkpoint.state["progress"]["update"] == 8
+    assert checkpoint.state["progress"]["update"] == update
     assert checkpoint.state["progress"]["validated"] == -1
     run_here(values, out, validate=decode)
     assert all_results(out) == undisturbed

@@ -9,10 +9,11 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from cutaway.train.events import Event, Updated, Validated, Watch
+    from cutaway.train.events import Event, Sampled, Updated, Validated, Watch
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 CURVE = 60  # characters of the loss curve
+SAMPLE = 90  # characters of a translation: early ones go on and on
 SCORES = 5  # validations shown
 
 
@@ -32,7 +33,7 @@ def watching(stream: TextIO) -> "Iterator[Watch]":
 
 def plain(event: "Event") -> None:
     """One line an event, none for those that only a live view needs."""
-    from cutaway.train.events import Note, Started, Updated, Validated
+    from cutaway.train.events import Note, Sampled, Started, Updated, Validated
 
     match event:
         case Note(text, warning):
@@ -51,7 +52,10 @@ def plain(event: "Event") -> None:
                 f"{'  (best)' if event.best else ''}"
             )
             for source, _, output in event.samples[:1]:
-                typer.echo(f"    {source} → {output}")
+                typer.echo(f"    {source} → {cut(output)}")
+        case Sampled():
+            for source, _, output in event.samples[:1]:
+                typer.echo(f"update {event.update:>6}  {source} → {cut(output)}")
         case _:
             pass
 
@@ -75,11 +79,12 @@ class LiveView:
         self.losses: list[float] = []
         self.last: Updated | None = None
         self.scores: list[Validated] = []
+        self.samples: list[Validated | Sampled] = []
         self.heading = ""
 
     def watch(self, event: "Event") -> None:
         """Take in what the run tells."""
-        from cutaway.train.events import Note, Started, Updated, Validated
+        from cutaway.train.events import Note, Sampled, Started, Updated, Validated
 
         match event:
             case Note(text, warning):
@@ -91,6 +96,9 @@ class LiveView:
                 self._updated(event)
             case Validated():
                 self.scores.append(event)
+                self.samples += [event] if event.samples else []
+            case Sampled():
+                self.samples.append(event)
             case _:
                 pass
 
@@ -121,7 +129,9 @@ class LiveView:
             line.append(f"  rate {self.last.rate:.2e}", style="dim")
             parts.append(line)
         if self.scores:
-            parts += [self._scores(), *self._samples()]
+            parts.append(self._scores())
+        if self.samples:
+            parts += self._samples()
         return Group(*parts)
 
     def _scores(self) -> "RenderableType":
@@ -137,18 +147,22 @@ class LiveView:
         return table
 
     def _samples(self) -> "Iterator[RenderableType]":
-        """The same sentences at each validation: the wrong ones give way to the right."""
+        """The same sentences through the run: the wrong ones give way to the right."""
         from rich.text import Text
 
-        for number, (source, reference, output) in enumerate(self.scores[-1].samples):
-            first = self.scores[0].samples[number][2]
+        begun, now = self.samples[0], self.samples[-1]
+        for number, (source, reference, output) in enumerate(now.samples):
+            first = begun.samples[number][2]
             yield Text(f"  {source}", style="bold")
             if first != output:
-                yield Text(f"    {self.scores[0].update:>6}  {first}", style="dim")
+                yield Text(f"    {begun.update:>6}  {cut(first)}", style="dim")
             right = output == reference
-            yield Text(
-                f"    {self.scores[-1].update:>6}  {output}", style="green" if right else "default"
-            )
+            yield Text(f"    {now.update:>6}  {cut(output)}", style="green" if right else "default")
+
+
+def cut(text: str) -> str:
+    """A translation in one line of a terminal."""
+    return text if len(text) <= SAMPLE else f"{text[: SAMPLE - 1]}…"
 
 
 def sparkline(values: list[float], width: int) -> str:

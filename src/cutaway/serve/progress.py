@@ -43,6 +43,7 @@ class Progress:
         lines = _lines(log) if log is not None else []
         curves: dict[str, list[tuple[int, float]]] = {"train": [], "valid": [], "bleu": []}
         samples: list[dict[str, Any]] = []
+        outputs: dict[str, str] = {}  # the last of each source
         step = 0
         for line in lines:
             step = int(line.get("update", step))
@@ -50,9 +51,11 @@ class Progress:
                 if isinstance(line.get(key), (int, float)):
                     curves[name].append((step, line[key]))
             for source, reference, output in line.get("samples", ()):
-                samples.append(
-                    {"step": step, "source": source, "reference": reference, "output": output}
-                )
+                if outputs.get(source) != output:  # nothing new is nothing to show
+                    samples.append(
+                        {"step": step, "source": source, "reference": reference, "output": output}
+                    )
+                outputs[source] = output
         return {
             "running": self.running(),
             "step": step,

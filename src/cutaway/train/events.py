@@ -68,6 +68,14 @@ class Validated:
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """A few unseen sentences have been translated, between validations."""
+
+    update: int
+    samples: Sequence[tuple[str, str, str]]  # source, reference, output
+
+
+@dataclass(frozen=True)
 class Saved:
     """A checkpoint or a snapshot is on disk."""
 
@@ -76,5 +84,5 @@ class Saved:
     path: str
 
 
-Event = Note | Started | Updated | Validated | Saved
+Event = Note | Started | Updated | Validated | Sampled | Saved
 Watch = Callable[[Event], None]

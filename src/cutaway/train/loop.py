@@ -51,6 +51,7 @@ class Progress:
     epoch: int = 0
     cursor: int = 0  # batches of the epoch that are done, over all processes
     validated: int = -1  # the last update that was validated
+    kept: int = -1  # the last update that was kept as a snapshot
     best: float | None = None  # the best score so far, higher is better
     best_update: int = 0
     metrics: dict[str, float] = field(default_factory=dict)  # of the best

@@ -25,7 +25,7 @@ from cutaway.text import Tokenizer
 from cutaway.train.board import board
 from cutaway.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, set_aside
 from cutaway.train.environment import choose_device, describe, differences
-from cutaway.train.events import Note, Saved, Started, Validate, Validated, Watch
+from cutaway.train.events import Note, Sampled, Saved, Started, Validate, Validated, Watch
 from cutaway.train.files import MANIFEST, sweep
 from cutaway.train.folder import ModelFolder, write_model_folder
 from cutaway.train.identity import changes, identity
@@ -153,8 +153,8 @@ class Run:
                     self._save()
                 if last or progress.stopped:
                     return
-                if progress.update in moments:
-                    self._snapshot()
+                if progress.update in moments and progress.kept != progress.update:
+                    self._snapshot(sampled=True)
                 batches, cursor, share = next(work)
                 stop, save, norm = trainer.update(batches, cursor)
                 if progress.update % self.config.train.log_every == 0:
@@ -291,11 +291,7 @@ class Run:
         patience = self.config.train.patience
         progress.stopped = bool(patience) and progress.stale >= patience
         if self.processes.first:
-            samples = [
-                (source, target, outputs[place])
-                for place, (source, target) in enumerate(self.prepared.validation_rows[:SAMPLES])
-                if place < len(outputs)
-            ]
+            samples = self._shown(outputs)
             scores = {f"valid_{name}": value for name, value in metrics.items()}
             self.trainer.record(**scores, **({"samples": samples} if samples else {}))
             self._write_log()
@@ -338,7 +334,8 @@ class Run:
         self.processes.wait()
         self.trainer.saved()
 
-    def _snapshot(self) -> None:
+    def _snapshot(self, *, sampled: bool) -> None:
+        """Keep the weights of this moment, and what they make of a few sentences."""
         progress = self.trainer.progress
         weights = self.trainer.evaluated_weights()
         if self.processes.first:
@@ -346,6 +343,26 @@ class Run:
                 self.work / "snapshots", progress.update, weights, {"epoch": progress.epoch}
             )
             self.watch(Saved(progress.update, "snapshot", str(path)))
+            if sampled:
+                self._sample(weights)
+        progress.kept = progress.update
+
+    def _sample(self, weights: dict[str, Tensor]) -> None:
+        """Translate a few unseen sentences, so that they are seen getting better from the start."""
+        rows = self.prepared.validation_rows[:SAMPLES]
+        if not rows or self.decode is None or self.prepared.task != "translate":
+            return
+        folder = self._folder(loaded(self.trainer.objective.model, weights))
+        decoded = self.decode(folder, [source for source, _ in rows], [right for _, right in rows])
+        samples = self._shown(decoded.outputs)
+        self.trainer.record(samples=samples)
+        self._write_log()
+        self.watch(Sampled(self.trainer.progress.update, samples))
+
+    def _shown(self, outputs: Sequence[str]) -> list[tuple[str, str, str]]:
+        """The first validation sentences with what the model makes of them."""
+        rows = self.prepared.validation_rows[:SAMPLES]
+        return [(*row, output) for row, output in zip(rows, outputs, strict=False)]
 
     def _write_log(self) -> None:
         if self.processes.first:
@@ -405,7 +422,7 @@ class Run:
             self.best = self.trainer.evaluated_weights()
             progress.best_update = progress.update
         if self.config.train.keep:
-            self._snapshot()
+            self._snapshot(sampled=False)  # the last validation has told
         if not self.processes.first:
             return self._folder(loaded(self.trainer.objective.model, self.best))
         if len(self.tail) > 1:

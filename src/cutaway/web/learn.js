@@ -28,11 +28,11 @@ export class LearnElement extends HTMLElement {
   /** @param {any} app */
   async show(app) {
     this.app = app;
-    this.curveBox = h("div", { class: "scroll-x" });
+    this.curveBox = h("div", { class: "curves" });
     this.samples = h("div", { class: "samples" });
     this.heads = h("div", { class: "film" });
     this.state = h("p", { class: "hint", "aria-live": "polite" });
-    fill(this, h("h1", {}, t("view.learn")), this.state, this.curveBox, h("h2", {}, t("learn.samples")), this.samples, h("h2", {}, t("learn.head")), this.heads);
+    fill(this, h("h1", {}, t("view.learn")), this.state, this.curveBox, h("h2", {}, t("learn.head")), this.heads, h("h2", {}, t("learn.samples")), this.samples);
     await this.look();
   }
 
@@ -67,9 +67,14 @@ export class LearnElement extends HTMLElement {
     const lines = Object.entries(losses).map(([name, points], n) => ({ name, points, colour: headColour(n, dark) }));
     const last = (/** @type {any[]} */ points) => points[points.length - 1]?.[1];
     fill(this.state, t(run.translates || run.step ? run.running ? "learn.running" : "learn.done" : "learn.preparing", { step: whole(run.step ?? 0, locale()) }));
-    fill(this.curveBox, lines.some((line) => line.points.length) ? [curve(/** @type {any} */ (lines), { label: t("learn.curve"), x: t("learn.step"), y: t("learn.loss") }), h("p", { class: "key" }, lines.map((line) => h("span", {}, h("i", { style: { background: line.colour } }), " ", t(`learn.${line.name}`) === `learn.${line.name}` ? data("span", {}, line.name) : t(`learn.${line.name}`), data("b", {}, ` ${last(/** @type {any[]} */ (line.points)) === undefined ? "" : short(last(/** @type {any[]} */ (line.points))).replace("+", "")}`))))] : h("p", { class: "hint" }, t("learn.waiting")));
-    if (bleu?.length > 1) this.curveBox.append(curve([{ name: "bleu", points: bleu }], { label: "BLEU", height: 140, x: t("learn.step"), y: "BLEU" }));
-    this.renew(this.samples, `${run.samples?.length}`, () => (run.samples ?? []).length ? h("table", { class: "plain", translate: "no" }, h("tbody", {}, run.samples.slice(-24).reverse().map((/** @type {any} */ sample) => h("tr", {}, h("td", {}, whole(sample.step, locale())), h("td", {}, sample.source), h("td", {}, sample.output), h("td", { class: "hint" }, sample.reference ?? ""))))) : h("p", { class: "hint" }, t("learn.waiting")));
+    const wide = { width: Math.min(480, this.clientWidth), x: t("learn.step") };
+    fill(this.curveBox, lines.some((line) => line.points.length) ? h("div", {}, curve(/** @type {any} */ (lines), { ...wide, label: t("learn.curve"), y: t("learn.loss") }), h("p", { class: "key" }, lines.map((line) => h("span", {}, h("i", { style: { background: line.colour } }), " ", t(`learn.${line.name}`) === `learn.${line.name}` ? data("span", {}, line.name) : t(`learn.${line.name}`), data("b", {}, ` ${last(/** @type {any[]} */ (line.points)) === undefined ? "" : short(last(/** @type {any[]} */ (line.points))).replace("+", "")}`))))) : h("p", { class: "hint" }, t("learn.waiting")));
+    if (bleu?.length > 1) this.curveBox.append(curve([{ name: "bleu", points: bleu }], { ...wide, label: "BLEU", y: "BLEU" }));
+    /** @type {Record<string, any[]>} */
+    const sentences = {};
+    for (const sample of run.samples ?? []) (sentences[sample.source] ??= []).unshift(sample);
+    this.renew(this.samples, `${run.samples?.length}`, () => Object.values(sentences).map((rows) => data("table", { class: "plain" }, h("caption", {}, rows[0].source, h("p", { class: "hint" }, rows[0].reference)), rows.map(({ step, output }) => h("tr", {}, h("td", {}, whole(step, locale())), h("td", {}, output))))));
+    if (!run.samples?.length) fill(this.samples, h("p", { class: "hint" }, t("learn.waiting")));
     await this.film(run);
     return run.running;
   }
@@ -77,7 +82,7 @@ export class LearnElement extends HTMLElement {
   /** The chosen head at each snapshot. @param {any} run */
   async film(run) {
     const snapshots = run.snapshots ?? [];
-    const text = where().text || run.samples?.[0]?.source || this.app.info.examples?.[0];
+    const text = where().text || this.app.info.examples?.[0] || run.samples?.[0]?.source;
     if (!snapshots.length || !text || !this.app.info.translates) {
       return this.renew(this.heads, "", () => h("p", { class: "hint" }, t(run.running && !run.step ? "learn.waiting" : "learn.snapshots")));
     }
