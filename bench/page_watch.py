@@ -38,6 +38,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from cutaway.cli.demo import RECIPE, SENTENCE
 from cutaway.cli.paging import page_beside
+from cutaway.cli.validation import validator
 from cutaway.config import RunConfig
 from cutaway.train.events import Event, Note
 from cutaway.train.run import train
@@ -76,7 +77,7 @@ def train_apart(place: Path, updates: int, *, paged: bool) -> None:
     register_optimizer_step_post_hook(ended)
     began = time.monotonic()
     with page_beside(note, place / "model", 0, browser=False) if paged else nullcontext(note) as w:
-        train(config, place / "model", watch=w, at_once=True)
+        train(config, place / "model", validate=validator(1), watch=w, at_once=True)
     (place / "told").write_text(json.dumps({"began": began, "moments": moments}))
 
 
