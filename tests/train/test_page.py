@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -168,13 +169,20 @@ def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
     settings.write_text(to_toml(config), encoding="utf-8")
     command = [sys.executable, "-c", RUN, str(settings), str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
-        assert run.stdout is not None
-        assert "watch it learn at" in run.stdout.readline()
-        assert page_process(out) is not None
-        run.kill()
+        try:
+            assert run.stdout is not None
+            assert "watch it learn at" in run.stdout.readline()
+            wait_until(lambda: page_process(out) is not None, "no page beside the run")
+        finally:
+            run.kill()
+    wait_until(lambda: page_process(out) is None, "the page outlives its run")
+
+
+def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
+    """Look again and again, for a minute."""
     until = time.monotonic() + 60
-    while page_process(out) is not None:
-        assert time.monotonic() < until, "the page outlives its run"
+    while not holds():
+        assert time.monotonic() < until, otherwise
         time.sleep(0.05)
 
 
