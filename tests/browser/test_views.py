@@ -363,6 +363,22 @@ def test_the_page_of_a_run_begins_before_its_model(
     assert watched.complaints == []
 
 
+def test_a_run_of_a_model_that_does_not_translate_shows_its_curve_alone(
+    watched: Watched, tmp_path: Path
+) -> None:
+    log = tmp_path / "model.run" / "log.jsonl"
+    log.parent.mkdir()
+    log.write_text("".join(f'{{"update": {n}, "loss": {7 / n}}}\n' for n in range(1, 12)))
+    app = create_app(folder=tmp_path / "model")
+    with bound("127.0.0.1", 0) as listening:
+        server = Server(app, listening).start()
+        watched.go(f"{server.url}#/learn?lang=en")
+        watched.page.wait_for_selector("svg.curve path.line")
+        assert watched.page.locator("cut-learn h2:visible").count() == 0
+        server.stop()
+    assert watched.complaints == []
+
+
 def test_snapshots_are_scrubbed(watched: Watched, served: tuple[str, Session]) -> None:
     url, session = served
     page = watched.page

@@ -63,6 +63,7 @@ export class LearnElement extends HTMLElement {
       this.app.chrome(where());
     }
     info.snapshots = run.snapshots;
+    this.toggleAttribute("data-mute", run.step > 0 && !run.translates);
     const { bleu, ...losses } = run.curves ?? {};
     const lines = Object.entries(losses).map(([name, points], n) => ({ name, points, colour: headColour(n, dark) }));
     const last = (/** @type {any[]} */ points) => points[points.length - 1]?.[1];
