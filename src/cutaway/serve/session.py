@@ -20,6 +20,7 @@ from cutaway.glass.pair import Sides, record_step, record_translation
 from cutaway.model import Transformer
 from cutaway.serve.changes import Changes
 from cutaway.train.folder import ModelFolder
+from cutaway.train.places import run_folder
 from cutaway.train.snapshots import read_index, read_snapshot
 
 LONGEST = 160  # tokens of a sentence the page can still show as matrices
@@ -250,6 +251,7 @@ class Session:
         if not snapshot:
             self.follow()
             return self.translator
+        folder = self.translator.folder
         place = self._snapshot_folder()
         if place is None or not snapshot.isdigit():
             raise InputError(
@@ -257,7 +259,6 @@ class Session:
                 zh=f"没有快照 {snapshot!r}；此模型训练时未用 --keep",
             )
         weights = read_snapshot(place, int(snapshot))
-        folder = self.translator.folder
         model = Transformer(folder.model.config)
         model.load_state_dict(weights)
         return Translator(
@@ -291,7 +292,7 @@ class Session:
         if self.folder is None:
             return None
         # The run has them first; the folder gets its copies at the next validation.
-        for place in (Path(f"{self.folder}.run") / "snapshots", self.folder / "snapshots"):
+        for place in (run_folder(self.folder) / "snapshots", self.folder / "snapshots"):
             if (place / "index.json").is_file():
                 return place
         return None
