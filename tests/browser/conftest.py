@@ -41,7 +41,7 @@ class Watched:
 
     def __init__(self, context: Any) -> None:
         self.page = context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)
         self.complaints: list[str] = []
         self.hosts: set[str] = set()
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
