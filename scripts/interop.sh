@@ -35,6 +35,15 @@ environment argos constraints.txt torch==2.13.0 argostranslate==1.11.0
 environment libretranslate "$place/torch.txt" libretranslate==1.9.6
 environment notebook constraints.txt nbconvert==7.17.2 ipykernel==7.4.0
 
+# The page's scripts are checked by programs of their own kind.
+if [ ! -e "$place/page/node_modules/.bin/tsc" ]; then
+    rm -f "$place/page.failed"
+    if ! npm install --silent --no-audit --no-fund --prefix "$place/page" \
+        prettier@3.9.10 typescript@7.0.2 >"$place/page.log" 2>&1; then
+        echo "npm cannot install prettier and typescript" | tee "$place/page.failed"
+    fi
+fi
+
 # LibreOffice recomputes exported spreadsheets; without it that test skips and says so.
 if ! command -v soffice >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing libreoffice-calc"

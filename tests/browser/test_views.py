@@ -229,13 +229,16 @@ def test_two_models_stand_side_by_side_with_their_difference(
     page.wait_for_selector(".compare-body p.result")
     assert "othermodel=younger" in page.url
     runs = [session.translate(TEXT, model=name) for name in ("", "younger")]
-    mine, other = (session.run(run["key"]).served.trace[WEIGHTS].tensor for run in runs)
+    assert runs[0]["output"] != runs[1]["output"]
+    fed = session.translate(TEXT, model="younger", target=runs[0]["output"])  # the same words
+    mine, other = (session.run(run["key"]).served.trace[WEIGHTS].tensor for run in (runs[0], fed))
     shown = page.locator(".compare-body p.result").inner_text().replace("−", "-").split()
     wanted = [float(mine[0, 1, 2, 3]), float(other[0, 1, 2, 3])]
     assert [float(shown[0]), float(shown[2])] == pytest.approx(wanted, abs=1e-4)
     assert abs(wanted[0] - wanted[1]) > 1e-3
     texts = page.locator(".two .column .target-text").all_inner_texts()
     assert texts == [run["output"] for run in runs]
+    page.wait_for_selector("canvas.difference")
     assert watched.complaints == []
 
 
@@ -245,6 +248,7 @@ def test_a_mask_is_moved_and_moved_back(watched: Watched, served: tuple[str, Ses
     attention = "decoder.layers.1.self_attention"
     watched.go(f"{url}#/look?lang=en&text={TEXT}&at={attention}.weights[0,1,2,3]")
     assert watched.inspected(f"{attention}.weights[0,1,2,3]")["value"] == "0"
+    assert page.inner_text(".because").startswith("because ¬mask = ")
     page.click(".change summary")
     page.click("#mask-right")
     page.wait_for_function("() => document.querySelector('cut-inspector').dataset.value !== '0'")

@@ -1,4 +1,4 @@
-"""Other interpreters, found by path: `scripts/interop.sh` makes their environments."""
+"""Other programs, found by path: `scripts/interop.sh` makes their environments."""
 
 import json
 import os
@@ -13,15 +13,20 @@ PLACE = Path(__file__).parent.parent.parent / ".venv-interop"
 HERE = Path(__file__).parent
 
 
-def interpreter(name: str) -> Path:
-    """The Python of an environment; without one the test skips and says why."""
-    python = PLACE / name / "bin" / "python"
+def installed(name: str, program: Path) -> Path:
+    """A program of an environment; without one the test skips and says why."""
+    path = PLACE / name / program
     failed = PLACE / f"{name}.failed"
     if failed.is_file():
         pytest.skip(f"{name} cannot be installed here: {failed.read_text().strip()}")
-    if not python.is_file():
-        pytest.skip(f"no {python.parent.parent}; run scripts/interop.sh")
-    return python
+    if not path.is_file():
+        pytest.skip(f"no {path}; run scripts/interop.sh")
+    return path
+
+
+def interpreter(name: str) -> Path:
+    """The Python of an environment."""
+    return installed(name, Path("bin", "python"))
 
 
 def offline(home: Path) -> dict[str, str]:

@@ -24,6 +24,8 @@ _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";$', re.MULTILI
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 _LITERAL = re.compile(r'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
 _BLANKS = re.compile(r" ?(=>|===|!==|[{}(),;:=<>?&|]+) ?")
+# A line may end behind such a sign, or begin with one, without a meaning of its own.
+_TURN = re.compile(r"([{(\[,;:?=|&+*])\n|\n([)\]}.?:|&=+*,])")
 _COMMENT = re.compile(r"/\*\*.*?\*/ ?", re.DOTALL)
 _REMARK = re.compile(r"\s*// .*$", re.MULTILINE)  # addresses have no blank behind their slashes
 
@@ -64,7 +66,7 @@ def script() -> str:
         body = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_scope(found[2])};", text)
         body = _REMARK.sub("", _COMMENT.sub("", _EXPORT.sub("", body)))
         lines = (_squeezed(line.strip()) for line in body.splitlines())
-        inside = "\n".join(line for line in lines if line)
+        inside = _TURN.sub(r"\1\2", "\n".join(line for line in lines if line))
         parts.append(f"const {_scope(name)} = (() => {{\n{inside}\nreturn {{ {exports} }};\n}})();")
 
     add("app")

@@ -1,10 +1,24 @@
-/** The page: reads where the reader is, fetches what that needs, and draws map, stage, inspector and bar. */
+/**
+ * The page: reads where the reader is, fetches what that needs, and draws map, stage, inspector and
+ * bar.
+ */
 import { Carried, PageError, Served } from "./backend.js";
 import { BarElement } from "./bar.js";
 import { attachChange, changedAddresses } from "./change.js";
 import { translationOf } from "./chances.js";
 import { CompareElement } from "./compare.js";
-import { addLanguage, currentLanguage, fill, h, hasWords, mark, painted, press, setLanguage, t } from "./dom.js";
+import {
+  addLanguage,
+  currentLanguage,
+  fill,
+  h,
+  hasWords,
+  mark,
+  painted,
+  press,
+  setLanguage,
+  t
+} from "./dom.js";
 import { EquationElement } from "./equation.js";
 import { HeatElement } from "./heat.js";
 import { InspectorElement } from "./inspector.js";
@@ -21,7 +35,22 @@ import { TrainingElement } from "./training.js";
 import { TranslateElement } from "./translate.js";
 import { WalkElement } from "./walk.js";
 
-const ELEMENTS = { "cut-heat": HeatElement, "cut-table": TableElement, "cut-map": MapElement, "cut-equation": EquationElement, "cut-inspector": InspectorElement, "cut-bar": BarElement, "cut-look": LookElement, "cut-translate": TranslateElement, "cut-walk": WalkElement, "cut-training": TrainingElement, "cut-learn": LearnElement, "cut-compare": CompareElement, "cut-pictures": PicturesElement, "cut-lessons": LessonsElement };
+const ELEMENTS = {
+  "cut-heat": HeatElement,
+  "cut-table": TableElement,
+  "cut-map": MapElement,
+  "cut-equation": EquationElement,
+  "cut-inspector": InspectorElement,
+  "cut-bar": BarElement,
+  "cut-look": LookElement,
+  "cut-translate": TranslateElement,
+  "cut-walk": WalkElement,
+  "cut-training": TrainingElement,
+  "cut-learn": LearnElement,
+  "cut-compare": CompareElement,
+  "cut-pictures": PicturesElement,
+  "cut-lessons": LessonsElement
+};
 
 /** @param {string} id @returns {any} */
 const byId = (id) => document.getElementById(id);
@@ -36,7 +65,12 @@ export class App {
     const info = block("boot");
     this.backend = info.served ? new Served(info) : new Carried(info);
     this.info = info;
-    /** @type {{key: string, trace: import("./trace.js").Trace, structure: Structure, translation: any, training: any} | null} */
+    /**
+     * @type {{
+     *   key: string, trace: import("./trace.js").Trace, structure: Structure, translation: any,
+     *   training: any
+     * } | null}
+     */
     this.session = null;
     this.sessionKey = "";
     /** @type {Map<string, string>} */
@@ -57,19 +91,31 @@ export class App {
       event.preventDefault();
       this.translate(byId("text").value.trim());
     });
-    byId("language").addEventListener("click", () => go({ lang: currentLanguage() === "zh" ? "en" : "zh" }));
-    byId("theme").addEventListener("click", () => go({ theme: where().theme === "dark" ? "light" : where().theme === "light" ? "" : "dark" }, { replace: true }));
-    byId("save").addEventListener("click", () => void openSaveMenu(this).catch((error) => this.fail(error)));
+    byId("language").addEventListener("click", () =>
+      go({ lang: currentLanguage() === "zh" ? "en" : "zh" })
+    );
+    byId("theme").addEventListener("click", () =>
+      go(
+        { theme: where().theme === "dark" ? "light" : where().theme === "light" ? "" : "dark" },
+        { replace: true }
+      )
+    );
+    byId("save").addEventListener(
+      "click",
+      () => void openSaveMenu(this).catch((error) => this.fail(error))
+    );
     byId("close-sheet").addEventListener("click", () => go({ at: "" }));
     this.inspector.open = (address) => {
       const look = ["look", "walk", "training", "compare", "lessons"].includes(where().view);
-      go({ at: address, place: "", ...look ? {} : { view: "look" } });
+      go({ at: address, place: "", ...(look ? {} : { view: "look" }) });
       this.wantsFocus = true;
     };
     this.inspector.tools = (cell) => attachChange(this, cell);
     document.addEventListener("keydown", (event) => this.key(event));
     const narrow = matchMedia("(max-width: 900px)");
-    const fold = () => { byId("map-fold").open = !narrow.matches; };
+    const fold = () => {
+      byId("map-fold").open = !narrow.matches;
+    };
     fold();
     narrow.addEventListener("change", fold);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
@@ -84,7 +130,17 @@ export class App {
 
   /** @param {string} text */
   translate(text) {
-    if (text) go({ view: "translate", text, step: "", at: "", prefix: "", change: "", trace: "", sample: "" });
+    if (text)
+      go({
+        view: "translate",
+        text,
+        step: "",
+        at: "",
+        prefix: "",
+        change: "",
+        trace: "",
+        sample: ""
+      });
   }
 
   redraw() {
@@ -94,12 +150,16 @@ export class App {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const typing = /** @type {HTMLElement} */ (event.target).closest("input, textarea, select, [contenteditable]");
-    if (event.key === "Escape" && document.querySelector(".menu")) document.querySelector(".menu")?.remove();
+    const typing = /** @type {HTMLElement} */ (event.target).closest(
+      "input, textarea, select, [contenteditable]"
+    );
+    if (event.key === "Escape" && document.querySelector(".menu"))
+      document.querySelector(".menu")?.remove();
     else if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     else if (event.key === "Backspace") goBack();
     else if (event.key === "/") byId("text").focus();
-    else if (event.key === "[" || event.key === "]") byId(event.key === "[" ? "back" : "next")?.click();
+    else if (event.key === "[" || event.key === "]")
+      byId(event.key === "[" ? "back" : "next")?.click();
     else if (event.key === "Escape" && where().at) go({ at: "" });
     else return;
     event.preventDefault();
@@ -109,10 +169,20 @@ export class App {
   question(place) {
     if (place.trace) return { kind: "trace", key: place.trace };
     const text = place.text;
-    if (place.view === "training") return { kind: "training", text, target: place.target ?? "", snapshot: place.snapshot ?? "" };
+    if (place.view === "training")
+      return { kind: "training", text, target: place.target ?? "", snapshot: place.snapshot ?? "" };
     if (!this.info.served) return { kind: "trace", key: this.info.traces[0]?.key };
     if (!text) return { kind: "none" };
-    return { kind: "translate", text, prefix: place.prefix ? place.prefix.split(",").map(Number) : [], beam: Number(place.beam || 0), snapshot: place.snapshot ?? "", change: place.change ?? "", sample: Number(place.sample || 0), temperature: place.sample ? Number(place.temperature || 1) : 1 };
+    return {
+      kind: "translate",
+      text,
+      prefix: place.prefix ? place.prefix.split(",").map(Number) : [],
+      beam: Number(place.beam || 0),
+      snapshot: place.snapshot ?? "",
+      change: place.change ?? "",
+      sample: Number(place.sample || 0),
+      temperature: place.sample ? Number(place.temperature || 1) : 1
+    };
   }
 
   /** @param {any} question */
@@ -122,12 +192,23 @@ export class App {
     let answer = /** @type {any} */ (null);
     let name = question.key;
     if (question.kind === "none") return null;
-    if (question.kind === "translate") answer = await this.backend.answer("api/translate", question);
-    if (question.kind === "training" && this.info.served) answer = await this.backend.answer("api/training", question);
-    if (question.kind === "training" && !this.info.served) name = this.info.traces.find((/** @type {any} */ item) => item.kind === "training")?.key ?? this.info.traces[0].key;
+    if (question.kind === "translate")
+      answer = await this.backend.answer("api/translate", question);
+    if (question.kind === "training" && this.info.served)
+      answer = await this.backend.answer("api/training", question);
+    if (question.kind === "training" && !this.info.served)
+      name =
+        this.info.traces.find((/** @type {any} */ item) => item.kind === "training")?.key ??
+        this.info.traces[0].key;
     if (answer) name = answer.key;
     const trace = await this.backend.trace(name);
-    const session = { key: name, trace, structure: new Structure(trace), translation: answer?.ids ? answer : await translationOf(trace), training: answer?.loss === undefined ? trace.header.meta?.training ?? null : answer };
+    const session = {
+      key: name,
+      trace,
+      structure: new Structure(trace),
+      translation: answer?.ids ? answer : await translationOf(trace),
+      training: answer?.loss === undefined ? (trace.header.meta?.training ?? null) : answer
+    };
     this.session = session;
     this.sessionKey = key;
     return session;
@@ -141,7 +222,8 @@ export class App {
     const alone = ["learn", "lessons"].includes(place.view);
     try {
       const question = this.question(place);
-      if (JSON.stringify(question) !== this.sessionKey && question.kind !== "none" && !alone) document.body.classList.add("busy");
+      if (JSON.stringify(question) !== this.sessionKey && question.kind !== "none" && !alone)
+        document.body.classList.add("busy");
       session = alone ? this.session : await this.fetch(question);
       this.say("");
     } catch (error) {
@@ -154,7 +236,8 @@ export class App {
     mark(document.body, "data-view", place.view);
     document.body.classList.toggle("has-trace", session !== null || place.view === "lessons");
     const focus = session && place.at ? session.trace.find(place.at) : null;
-    if (place.at && session && !focus && place.view !== "lessons") this.say(t("error.address", { address: place.at }));
+    if (place.at && session && !focus && place.view !== "lessons")
+      this.say(t("error.address", { address: place.at }));
     document.body.classList.toggle("has-cell", Boolean(focus?.index));
     try {
       await this.draw(place, session, focus, before);
@@ -163,44 +246,107 @@ export class App {
     }
   }
 
-  /** @param {Record<string, string>} place @param {App["session"]} session @param {{id: number, index: number[] | null} | null} focus @param {Record<string, string>} before */
+  /**
+   * @param {Record<string, string>} place
+   * @param {App["session"]} session
+   * @param {{id: number, index: number[] | null} | null} focus
+   * @param {Record<string, string>} before
+   */
   async draw(place, session, focus, before) {
     const looks = ["look", "walk", "training"].includes(place.view);
-    const derived = session && focus ? session.structure.placeOf(session.trace.path(focus.id), session.trace.values[focus.id].address) : "";
+    const derived =
+      session && focus
+        ? session.structure.placeOf(
+            session.trace.path(focus.id),
+            session.trace.values[focus.id].address
+          )
+        : "";
     const at = place.place || derived;
     const layer = layerOf(at) ?? Number(place.layer || 0);
     const step = place.step === "" ? null : Number(place.step);
     /** @type {Record<string, number>} */
-    const until = step === null || place.view === "training" || !session?.translation ? {} : { target: step + 1 };
+    const until =
+      step === null || place.view === "training" || !session?.translation
+        ? {}
+        : { target: step + 1 };
     const phase = place.view === "training" ? place.phase || "backward" : "forward";
     const head = session ? headOf(session.structure, focus) : 0;
     const general = [session?.key, place.lang, place.theme, step, head, place.batch].join("|");
-    const key = [general, place.view, at, place.change, place.temperature, place.beam, place.arclayer, place.archead, place.walk, place.phase, place.picture, place.other, place.othersnapshot, place.othermodel, place.lesson, place.choices, place.dims, place.sequence, place.snapshot].join("|");
+    const key = [
+      general,
+      place.view,
+      at,
+      place.change,
+      place.temperature,
+      place.beam,
+      place.arclayer,
+      place.archead,
+      place.walk,
+      place.phase,
+      place.picture,
+      place.other,
+      place.othersnapshot,
+      place.othermodel,
+      place.lesson,
+      place.choices,
+      place.dims,
+      place.sequence,
+      place.snapshot
+    ].join("|");
     if (session && focus && looks) {
       const { turn } = this;
       if (this.drawn.get("stage") !== key) {
         this.drawn.delete("stage");
         this.stage.firstElementChild?.toggleAttribute("data-left", true);
       }
-      await prepare(session.structure, focus, until); // so that the matrix appears in one piece, in place of the one before
+      // The matrix appears in one piece, in place of the one before.
+      await prepare(session.structure, focus, until);
       if (turn !== this.turn) return;
     }
     const mapped = [general, at, layer, phase].join("|");
-    if (session && this.changed("map", mapped)) void painted().then(() => {
-      if (this.drawn.get("map") === mapped) this.map.show(session.structure, { place: at, layer, until, head, phase, open: (path) => this.openPlace(path) });
-    });
+    if (session && this.changed("map", mapped))
+      void painted().then(() => {
+        if (this.drawn.get("map") === mapped)
+          this.map.show(session.structure, {
+            place: at,
+            layer,
+            until,
+            head,
+            phase,
+            open: (path) => this.openPlace(path)
+          });
+      });
     this.drawBar(place, session, layer, step, head);
-    if (place.view === "lessons") void 0; // a lesson inspects its own runs
-    else if (session && focus?.index) void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
+    if (place.view === "lessons")
+      void 0; // a lesson inspects its own runs
+    else if (session && focus?.index)
+      void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
     else this.inspector.empty(session ? t("inspector.empty") : t("inspector.start"));
-    const options = { place: at, until, focus, changed: changedAddresses(place), phases: place.view === "training" ? (phase === "backward" ? ["backward"] : phase === "update" ? ["update"] : ["forward", "loss"]) : ["forward", "loss"] };
+    const options = {
+      place: at,
+      until,
+      focus,
+      changed: changedAddresses(place),
+      phases:
+        place.view === "training"
+          ? phase === "backward"
+            ? ["backward"]
+            : phase === "update"
+              ? ["update"]
+              : ["forward", "loss"]
+          : ["forward", "loss"]
+    };
     const fresh = this.changed("stage", key);
-    const element = /** @type {any} */ (fresh ? document.createElement(`cut-${hasView(place.view) ? place.view : "translate"}`) : this.stage.firstElementChild);
+    const element = /** @type {any} */ (
+      fresh
+        ? document.createElement(`cut-${hasView(place.view) ? place.view : "translate"}`)
+        : this.stage.firstElementChild
+    );
     if (fresh) {
       fill(this.stage, element);
       if (before.view !== place.view) this.stage.scrollTop = 0;
       await this.view(place, session, element, options);
-    } else if (looks || place.view === "lessons") await element.focus(focus);
+    } else if (looks || place.view === "lessons") await element.turnTo(focus);
     else if (place.view === "compare") await element.focusCell?.(focus);
     if (this.wantsFocus) {
       this.wantsFocus = false;
@@ -209,19 +355,39 @@ export class App {
     }
   }
 
-  /** Draw a view into its new element. @param {Record<string, string>} place @param {App["session"]} session @param {any} element @param {any} options */
+  /**
+   * Draw a view into its new element.
+   * @param {Record<string, string>} place
+   * @param {App["session"]} session
+   * @param {any} element
+   * @param {any} options
+   */
   async view(place, session, element, options) {
-    const common = { served: this.info.served, examples: this.info.examples ?? [], translate: (/** @type {string} */ text) => this.translate(text) };
+    const common = {
+      served: this.info.served,
+      examples: this.info.examples ?? [],
+      translate: (/** @type {string} */ text) => this.translate(text)
+    };
     switch (place.view) {
       case "look":
         if (!session) return element.replaceChildren(h("p", { class: "hint" }, t("look.first")));
         return element.show(session.structure, options);
-      case "walk": return session ? element.show(session, options) : element.replaceChildren(h("p", { class: "hint" }, t("look.first")));
-      case "training": return element.show(session, options, this);
-      case "learn": return element.show(this);
-      case "compare": return element.show(this, session, options);
-      case "pictures": return session ? element.show(session) : element.replaceChildren(h("p", { class: "hint" }, t("look.first")));
-      case "lessons": return element.show(this);
+      case "walk":
+        return session
+          ? element.show(session, options)
+          : element.replaceChildren(h("p", { class: "hint" }, t("look.first")));
+      case "training":
+        return element.show(session, options, this);
+      case "learn":
+        return element.show(this);
+      case "compare":
+        return element.show(this, session, options);
+      case "pictures":
+        return session
+          ? element.show(session)
+          : element.replaceChildren(h("p", { class: "hint" }, t("look.first")));
+      case "lessons":
+        return element.show(this);
       default:
         if (session?.translation) return element.show(session.trace, session.translation, common);
         if (session) return go({ view: "look" }, { replace: true });
@@ -229,20 +395,50 @@ export class App {
     }
   }
 
-  /** @param {Record<string, string>} place @param {App["session"]} session @param {number} layer @param {number | null} step @param {number} head */
+  /**
+   * @param {Record<string, string>} place
+   * @param {App["session"]} session
+   * @param {number} layer
+   * @param {number | null} step
+   * @param {number} head
+   */
   drawBar(place, session, layer, step, head) {
     const structure = session?.structure;
-    const layers = structure ? Math.max(structure.encoderLayers.length, structure.decoderLayers.length) : 0;
-    const heads = session ? Math.max(1, ...session.trace.values.filter((value) => value.name === "weights" && value.shape.length === 4).map((value) => value.shape[1])) : 1;
+    const layers = structure
+      ? Math.max(structure.encoderLayers.length, structure.decoderLayers.length)
+      : 0;
+    const heads = session
+      ? Math.max(
+          1,
+          ...session.trace.values
+            .filter((value) => value.name === "weights" && value.shape.length === 4)
+            .map((value) => value.shape[1])
+        )
+      : 1;
     this.bar.show({
-      pieces: session?.translation && place.view !== "training" ? session.translation.pieces : [], step: step ?? (place.view === "translate" ? 0 : null),
-      layers, layer, heads, head, snapshots: this.info.snapshots ?? [], snapshot: place.snapshot ?? "",
-      setHead: (n) => go({ head: String(n), at: session ? moveHead(session.structure, place.at, n) : "" }),
+      pieces: session?.translation && place.view !== "training" ? session.translation.pieces : [],
+      step: step ?? (place.view === "translate" ? 0 : null),
+      layers,
+      layer,
+      heads,
+      head,
+      snapshots: this.info.snapshots ?? [],
+      snapshot: place.snapshot ?? "",
+      setHead: (n) =>
+        go({ head: String(n), at: session ? moveHead(session.structure, place.at, n) : "" }),
       setLayer: (n) => {
-        const swap = (/** @type {string} */ path) => path.replace(/^((?:en|de)coder\.layers\.)\d+/, `$1${n}`);
-        const moved = session && place.at && session.trace.find(swap(place.at)) ? swap(place.at) : place.at;
-        go({ layer: String(n), place: session?.structure.modules.has(swap(place.place)) ? swap(place.place) : place.place, at: moved });
-      },
+        const swap = (/** @type {string} */ path) =>
+          path.replace(/^((?:en|de)coder\.layers\.)\d+/, `$1${n}`);
+        const moved =
+          session && place.at && session.trace.find(swap(place.at)) ? swap(place.at) : place.at;
+        go({
+          layer: String(n),
+          place: session?.structure.modules.has(swap(place.place))
+            ? swap(place.place)
+            : place.place,
+          at: moved
+        });
+      }
     });
   }
 
@@ -257,9 +453,14 @@ export class App {
   chrome(place) {
     setLanguage(place.lang);
     mark(document.documentElement, "data-theme", place.theme);
-    if (!this.changed("chrome", [place.lang, place.theme, place.view, this.info.name].join("|"))) return;
-    for (const element of document.querySelectorAll("[data-words]")) element.textContent = t(/** @type {HTMLElement} */ (element).dataset.words ?? "");
-    for (const element of document.querySelectorAll("[data-placeholder]")) /** @type {HTMLInputElement} */ (element).placeholder = t(/** @type {HTMLElement} */ (element).dataset.placeholder ?? "");
+    if (!this.changed("chrome", [place.lang, place.theme, place.view, this.info.name].join("|")))
+      return;
+    for (const element of document.querySelectorAll("[data-words]"))
+      element.textContent = t(/** @type {HTMLElement} */ (element).dataset.words ?? "");
+    for (const element of document.querySelectorAll("[data-placeholder]"))
+      /** @type {HTMLInputElement} */ (element).placeholder = t(
+        /** @type {HTMLElement} */ (element).dataset.placeholder ?? ""
+      );
     byId("language").textContent = currentLanguage() === "zh" ? "English" : "中文";
     byId("language").lang = currentLanguage() === "zh" ? "en" : "zh-CN";
     byId("theme").setAttribute("aria-label", t("theme.button"));
@@ -267,17 +468,58 @@ export class App {
     byId("model-name").textContent = this.info.name ?? "";
     byId("sentence").hidden = !this.info.served || !this.info.translates;
     if (place.text && document.activeElement !== byId("text")) byId("text").value = place.text;
-    fill(byId("views"), this.views().map((view) => h("a", { href: "#", "aria-current": view === place.view ? "page" : undefined, "data-view": view, onclick: (/** @type {Event} */ event) => { event.preventDefault(); go({ view, at: view === "translate" ? "" : where().at }); } }, t(`view.${view}`))));
+    fill(
+      byId("views"),
+      this.views().map((view) =>
+        h(
+          "a",
+          {
+            href: "#",
+            "aria-current": view === place.view ? "page" : undefined,
+            "data-view": view,
+            onclick: (/** @type {Event} */ event) => {
+              event.preventDefault();
+              go({ view, at: view === "translate" ? "" : where().at });
+            }
+          },
+          t(`view.${view}`)
+        )
+      )
+    );
     byId("views").setAttribute("aria-label", t("views"));
   }
 
   /** Which views this page can show. */
   views() {
-    const views = ["translate", "look", "walk", "training", "learn", "compare", "pictures", "lessons"];
+    const views = [
+      "translate",
+      "look",
+      "walk",
+      "training",
+      "learn",
+      "compare",
+      "pictures",
+      "lessons"
+    ];
     return views.filter((view) => {
-      if (this.info.served) return (view !== "learn" || this.info.learns) && (view !== "lessons" || this.info.lessons?.length) && (view !== "training" || this.info.trains) && (this.info.translates || !["translate", "walk", "compare"].includes(view));
+      if (this.info.served)
+        return (
+          (view !== "learn" || this.info.learns) &&
+          (view !== "lessons" || this.info.lessons?.length) &&
+          (view !== "training" || this.info.trains) &&
+          (this.info.translates || !["translate", "walk", "compare"].includes(view))
+        );
       const kinds = this.info.traces.map((/** @type {any} */ item) => item.kind);
-      return { translate: kinds.includes("translation"), walk: kinds.includes("translation"), look: true, training: kinds.includes("training"), pictures: kinds.includes("translation"), compare: kinds.length > 1 }[view] ?? false;
+      return (
+        {
+          translate: kinds.includes("translation"),
+          walk: kinds.includes("translation"),
+          look: true,
+          training: kinds.includes("training"),
+          pictures: kinds.includes("translation"),
+          compare: kinds.length > 1
+        }[view] ?? false
+      );
     });
   }
 
@@ -292,7 +534,11 @@ export class App {
   say(text) {
     const box = byId("message");
     box.hidden = !text;
-    fill(box, text, text ? press({ "aria-label": t("message.close"), onclick: () => this.say("") }, "×") : null);
+    fill(
+      box,
+      text,
+      text ? press({ "aria-label": t("message.close"), onclick: () => this.say("") }, "×") : null
+    );
   }
 
   /** @param {unknown} error */
@@ -304,7 +550,11 @@ export class App {
     if (!this.stage.firstElementChild) {
       const element = /** @type {TranslateElement} */ (document.createElement("cut-translate"));
       fill(this.stage, element);
-      element.welcome({ served: this.info.served, examples: this.info.examples ?? [], translate: (value) => this.translate(value) });
+      element.welcome({
+        served: this.info.served,
+        examples: this.info.examples ?? [],
+        translate: (value) => this.translate(value)
+      });
       this.drawn.delete("stage");
     }
   }

@@ -4,18 +4,28 @@ import { BYTES, fromBundle, Trace } from "./trace.js";
 
 /** @typedef {{name: string, value: string | number}} Fact */
 /**
- * @typedef {{served: boolean, name: string, examples: string[], snapshots: {name: string, step: number}[], traces: {key: string, title: string}[],
- *   translates: boolean, trains: boolean, learns: boolean, lessons: any[], home: string, facts: Record<string, string>}} Info
+ * @typedef {{
+ *   served: boolean, name: string, examples: string[], snapshots: {name: string, step: number}[],
+ *   traces: {key: string, title: string}[], translates: boolean, trains: boolean, learns: boolean,
+ *   lessons: any[], home: string, facts: Record<string, string>
+ * }} Info
  */
 
 /** An error to be told to the reader in one line. */
 export class PageError extends Error {}
 
-/** One request; the server's own line is the error's text. @param {string} path @param {any} [body] */
+/**
+ * One request; the server's own line is the error's text.
+ * @param {string} path
+ * @param {any} [body]
+ */
 export async function ask(path, body) {
   let response;
   try {
-    response = await fetch(path, { headers: { "Accept-Language": currentLanguage(), "Content-Type": "application/json" }, ...body === undefined ? {} : { method: "POST", body: JSON.stringify(body) } });
+    response = await fetch(path, {
+      headers: { "Accept-Language": currentLanguage(), "Content-Type": "application/json" },
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) })
+    });
   } catch {
     throw new PageError("error.gone");
   }
@@ -38,13 +48,26 @@ class Wire {
     this.base = base;
     this.buffers = buffers;
     this.whole = WHOLE;
-    /** @type {{part: Part, size: number, resolve: (bytes: ArrayBuffer) => void, reject: (error: unknown) => void}[]} */
+    /**
+     * @type {{
+     *   part: Part, size: number, resolve: (bytes: ArrayBuffer) => void,
+     *   reject: (error: unknown) => void
+     * }[]}
+     */
     this.queue = [];
   }
 
   /** @param {Part} part @returns {Promise<ArrayBuffer>} */
   load(part) {
-    const size = "value" in part ? 24 : BYTES[this.buffers[part.buffer].dtype] * ("cells" in part ? part.cells.length : "size" in part ? part.size[0] * part.size[1] : part.stop - part.start);
+    const size =
+      "value" in part
+        ? 24
+        : BYTES[this.buffers[part.buffer].dtype] *
+          ("cells" in part
+            ? part.cells.length
+            : "size" in part
+              ? part.size[0] * part.size[1]
+              : part.stop - part.start);
     return new Promise((resolve, reject) => {
       this.queue.push({ part, size, resolve, reject });
       if (this.queue.length === 1) queueMicrotask(() => void this.flush());
@@ -57,7 +80,9 @@ class Wire {
       const most = this.queue.findIndex(({ size }) => (sum += size) > TOGETHER);
       const sent = this.queue.splice(0, most < 0 ? this.queue.length : Math.max(1, most));
       try {
-        const bytes = await (await ask(`${this.base}/numbers`, { parts: sent.map(({ part }) => part) })).arrayBuffer();
+        const bytes = await (
+          await ask(`${this.base}/numbers`, { parts: sent.map(({ part }) => part) })
+        ).arrayBuffer();
         let place = 0;
         for (const { size, resolve } of sent) {
           resolve(bytes.slice(place, place + size));
@@ -86,9 +111,12 @@ export class Served {
     let found = this.traces.get(key);
     if (!found) {
       const base = `glass/${encodeURIComponent(key)}`;
-      found = ask(base).then((response) => response.json()).then((header) => new Trace(header, new Wire(base, header.buffers)));
+      found = ask(base)
+        .then((response) => response.json())
+        .then((header) => new Trace(header, new Wire(base, header.buffers)));
       this.traces.set(key, found);
-      if (this.traces.size > 8) this.traces.delete(/** @type {string} */ (this.traces.keys().next().value));
+      if (this.traces.size > 8)
+        this.traces.delete(/** @type {string} */ (this.traces.keys().next().value));
       found.catch(() => this.traces.delete(key));
     }
     return found;
@@ -101,7 +129,8 @@ export class Served {
     if (!found) {
       found = ask(path, body).then((response) => response.json());
       this.answers.set(key, found);
-      if (this.answers.size > 40) this.answers.delete(/** @type {string} */ (this.answers.keys().next().value));
+      if (this.answers.size > 40)
+        this.answers.delete(/** @type {string} */ (this.answers.keys().next().value));
       found.catch(() => this.answers.delete(key));
     }
     return found;
@@ -150,5 +179,7 @@ async function unpack(text) {
   const raw = atob(text.trim());
   const bytes = new Uint8Array(raw.length);
   for (let n = 0; n < raw.length; n++) bytes[n] = raw.charCodeAt(n);
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+  return new Response(
+    new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
+  ).arrayBuffer();
 }

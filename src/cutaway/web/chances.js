@@ -9,7 +9,9 @@ export function logitsOf(trace) {
     const id = trace.addresses.get(address);
     if (id !== undefined && trace.kept(id)) return id;
   }
-  const found = trace.values.findLastIndex((value, id) => value.name === "logits" && value.phase === "forward" && trace.kept(id));
+  const found = trace.values.findLastIndex(
+    (value, id) => value.name === "logits" && value.phase === "forward" && trace.kept(id)
+  );
   return found < 0 ? undefined : found;
 }
 
@@ -20,13 +22,18 @@ export function pieceOf(trace, id) {
 
 /**
  * The most probable next words after `step` words: softmax of a row of logits.
- * @param {Trace} trace @param {number} logits @param {number} step @param {number} temperature @param {number} most
+ * @param {Trace} trace
+ * @param {number} logits
+ * @param {number} step
+ * @param {number} temperature
+ * @param {number} most
  * @returns {{top: Chance[], of: (id: number) => number, entropy: number}}
  */
 export function chancesAt(trace, logits, step, temperature, most) {
   const { shape } = trace.values[logits];
   const width = shape[shape.length - 1];
-  const lead = shape.length === 3 ? [0, Math.min(step, shape[1] - 1)] : [Math.min(step, shape[0] - 1)];
+  const lead =
+    shape.length === 3 ? [0, Math.min(step, shape[1] - 1)] : [Math.min(step, shape[0] - 1)];
   const row = new Float64Array(width);
   let highest = -Infinity;
   for (let v = 0; v < width; v++) {
@@ -50,7 +57,11 @@ export function chancesAt(trace, logits, step, temperature, most) {
       if (best.length > most) best.pop();
     }
   }
-  return { top: best.map((id) => ({ id, piece: pieceOf(trace, id), p: row[id] })), of: (id) => row[id], entropy };
+  return {
+    top: best.map((id) => ({ id, piece: pieceOf(trace, id), p: row[id] })),
+    of: (id) => row[id],
+    entropy
+  };
 }
 
 /**
@@ -62,11 +73,30 @@ export async function translationOf(trace) {
   if (meta?.translation) return meta.translation;
   const target = trace.addresses.get("target");
   const logits = logitsOf(trace);
-  if (!labels?.target || target === undefined || logits === undefined || !trace.kept(target) || trace.values.some(({ phase }) => phase === "backward")) return null;
+  if (
+    !labels?.target ||
+    target === undefined ||
+    logits === undefined ||
+    !trace.kept(target) ||
+    trace.values.some(({ phase }) => phase === "backward")
+  )
+    return null;
   const length = trace.values[target].shape[1];
   const ids = await trace.settled(() => {
     const given = Array.from({ length: length - 1 }, (_, n) => trace.read(target, [0, n + 1]));
     return [...given, chancesAt(trace, logits, length - 1, 1, 1).top[0].id];
   });
-  return { text: meta.source ?? labels.source.join(" "), output: meta.target ?? "", ids, pieces: ids.map((id) => pieceOf(trace, id)), source: labels.source, score: null, prefix: [], tree: null, alternatives: [], warnings: [], options: {} };
+  return {
+    text: meta.source ?? labels.source.join(" "),
+    output: meta.target ?? "",
+    ids,
+    pieces: ids.map((id) => pieceOf(trace, id)),
+    source: labels.source,
+    score: null,
+    prefix: [],
+    tree: null,
+    alternatives: [],
+    warnings: [],
+    options: {}
+  };
 }

@@ -1,39 +1,81 @@
-/** Changing something and seeing what follows: silence a head, edit a number, lift a mask, reorder the words. */
+/**
+ * Changing something and seeing what follows: silence a head, edit a number, lift a mask, reorder
+ * the words.
+ */
 import { data, h, press, t } from "./dom.js";
 import { go, where } from "./state.js";
 
 /**
- * A change in the URL: `set:ADDRESS=VALUE`, `silence:ATTENTION:HEAD`, `unmask:ATTENTION`, `shift:ATTENTION:WORDS`, `order:2,0,1`; several joined by `;`.
+ * A change in the URL: `set:ADDRESS=VALUE`, `silence:ATTENTION:HEAD`, `unmask:ATTENTION`,
+ * `shift:ATTENTION:WORDS`, `order:2,0,1`; several joined by `;`.
  * @typedef {{kind: string, address: string, value: string}} Change
  */
 
+const ATTENDING =
+  /^(.*(?:self|cross)_attention)\.(query|key|value|scores|scaled|masked|softmax|weights|context)$/;
+
 /** @param {string | undefined} text @returns {Change[]} */
 export function readChanges(text) {
-  return (text ?? "").split(";").filter(Boolean).map((part) => {
-    const [kind, ...rest] = part.split(":");
-    const body = rest.join(":");
-    if (kind === "set") {
-      const cut = body.lastIndexOf("=");
-      return { kind, address: body.slice(0, cut), value: body.slice(cut + 1) };
-    }
-    if (kind === "silence" || kind === "shift") return { kind, address: body.slice(0, body.lastIndexOf(":")), value: body.slice(body.lastIndexOf(":") + 1) };
-    return { kind, address: kind === "order" ? "" : body, value: kind === "order" ? body : "" };
-  });
+  return (text ?? "")
+    .split(";")
+    .filter(Boolean)
+    .map((part) => {
+      const [kind, ...rest] = part.split(":");
+      const body = rest.join(":");
+      if (kind === "set") {
+        const cut = body.lastIndexOf("=");
+        return { kind, address: body.slice(0, cut), value: body.slice(cut + 1) };
+      }
+      if (kind === "silence" || kind === "shift")
+        return {
+          kind,
+          address: body.slice(0, body.lastIndexOf(":")),
+          value: body.slice(body.lastIndexOf(":") + 1)
+        };
+      return { kind, address: kind === "order" ? "" : body, value: kind === "order" ? body : "" };
+    });
 }
 
 /** @param {Change[]} changes */
 export function writeChanges(changes) {
-  return changes.map(({ kind, address, value }) => (kind === "set" ? `set:${address}=${value}` : kind === "silence" || kind === "shift" ? `${kind}:${address}:${value}` : kind === "order" ? `order:${value}` : `${kind}:${address}`)).join(";");
+  return changes
+    .map(({ kind, address, value }) =>
+      kind === "set"
+        ? `set:${address}=${value}`
+        : kind === "silence" || kind === "shift"
+          ? `${kind}:${address}:${value}`
+          : kind === "order"
+            ? `order:${value}`
+            : `${kind}:${address}`
+    )
+    .join(";");
 }
 
 /** Addresses that wear a mark. @param {Record<string, string>} place @returns {Set<string>} */
 export function changedAddresses(place) {
-  return new Set(readChanges(place.change).flatMap(({ kind, address }) => (kind === "set" ? [address.replace(/\[.*$/, "")] : kind === "silence" ? [`${address}.context`] : kind === "unmask" || kind === "shift" ? [`${address}.masked`, `${address}.weights`] : [])));
+  return new Set(
+    readChanges(place.change).flatMap(({ kind, address }) =>
+      kind === "set"
+        ? [address.replace(/\[.*$/, "")]
+        : kind === "silence"
+          ? [`${address}.context`]
+          : kind === "unmask" || kind === "shift"
+            ? [`${address}.masked`, `${address}.weights`]
+            : []
+    )
+  );
 }
 
 /** One more change; the same thing changed twice keeps the last. @param {Change} change */
 export function addChange(change) {
-  const others = readChanges(where().change).filter((other) => !(other.kind === change.kind && other.address === change.address && (change.kind !== "silence" || other.value === change.value)));
+  const others = readChanges(where().change).filter(
+    (other) =>
+      !(
+        other.kind === change.kind &&
+        other.address === change.address &&
+        (change.kind !== "silence" || other.value === change.value)
+      )
+  );
   const kept = change.kind === "shift" && change.value === "0" ? [] : [change];
   go({ change: writeChanges([...others, ...kept]) });
 }
@@ -42,8 +84,45 @@ export function addChange(change) {
 export function changeList() {
   const changes = readChanges(where().change);
   if (!changes.length) return null;
-  return h("section", { class: "changes" }, h("h2", {}, t("change.title")), h("ul", {}, changes.map((change, n) => h("li", {}, h("span", { class: "mark", "aria-hidden": "true" }, "✎ "), t(`changed.${change.kind}`), " ", data("code", {}, change.kind === "silence" ? `${change.address} · ${Number(change.value) + 1}` : change.kind === "set" ? `${change.address} = ${change.value}` : change.kind === "shift" ? `${change.address} ${Number(change.value) > 0 ? "→" : "←"} ${Math.abs(Number(change.value))}` : change.address || change.value), " ", press({ class: "more", "aria-label": t("change.undo"), onclick: () => go({ change: writeChanges(changes.filter((_, k) => k !== n)) }) }, "×")))),
-    press({ id: "restore", onclick: () => go({ change: "" }) }, t("change.restore")));
+  return h(
+    "section",
+    { class: "changes" },
+    h("h2", {}, t("change.title")),
+    h(
+      "ul",
+      {},
+      changes.map((change, n) =>
+        h(
+          "li",
+          {},
+          h("span", { class: "mark", "aria-hidden": "true" }, "✎ "),
+          t(`changed.${change.kind}`),
+          " ",
+          data(
+            "code",
+            {},
+            change.kind === "silence"
+              ? `${change.address} · ${Number(change.value) + 1}`
+              : change.kind === "set"
+                ? `${change.address} = ${change.value}`
+                : change.kind === "shift"
+                  ? `${change.address} ${change.value.replace(/^-?/, (s) => (s ? "← " : "→ "))}`
+                  : change.address || change.value
+          ),
+          " ",
+          press(
+            {
+              class: "more",
+              "aria-label": t("change.undo"),
+              onclick: () => go({ change: writeChanges(changes.filter((_, k) => k !== n)) })
+            },
+            "×"
+          )
+        )
+      )
+    ),
+    press({ id: "restore", onclick: () => go({ change: "" }) }, t("change.restore"))
+  );
 }
 
 /** The pencil of the inspector. @param {any} app @param {import("./trace.js").Cell} cell */
@@ -52,16 +131,71 @@ export function attachChange(app, cell) {
   if (!app.info.served || !session?.translation || where().view === "training") return null;
   const { trace } = session;
   const value = trace.values[cell.id];
-  const computed = value.phase === "forward" && (value.name !== undefined || trace.rule(cell.id).source === "parameter") && value.dtype.includes("float");
-  const attention = /^(.*(?:self|cross)_attention)\.(query|key|value|scores|scaled|masked|softmax|weights|context)$/.exec(value.address);
+  const computed =
+    value.phase === "forward" &&
+    (value.name !== undefined || trace.rule(cell.id).source === "parameter") &&
+    value.dtype.includes("float");
+  const attention = ATTENDING.exec(value.address);
   if (!computed && !attention) return null;
-  const input = h("input", { type: "number", step: "any", name: "number", "aria-label": t("change.number"), value: "0" });
-  const shifted = Number(readChanges(where().change).find(({ kind, address }) => kind === "shift" && address === attention?.[1])?.value ?? 0);
-  const move = (/** @type {number} */ by) => press({ id: by > 0 ? "mask-right" : "mask-left", onclick: () => addChange({ kind: "shift", address: attention?.[1] ?? "", value: String(shifted + by) }) }, t(by > 0 ? "change.right" : "change.left"));
+  const input = h("input", {
+    type: "number",
+    step: "any",
+    name: "number",
+    "aria-label": t("change.number"),
+    value: "0"
+  });
+  const shifted = Number(
+    readChanges(where().change).find(
+      ({ kind, address }) => kind === "shift" && address === attention?.[1]
+    )?.value ?? 0
+  );
+  const move = (/** @type {number} */ by) =>
+    press(
+      {
+        id: by > 0 ? "mask-right" : "mask-left",
+        onclick: () =>
+          addChange({ kind: "shift", address: attention?.[1] ?? "", value: String(shifted + by) })
+      },
+      t(by > 0 ? "change.right" : "change.left")
+    );
   const masked = attention && trace.addresses.has(`${attention[1]}.masked`);
-  return h("details", { class: "change" }, h("summary", {}, "✎ ", t("change.open")),
-    computed ? h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); addChange({ kind: "set", address: trace.address(cell), value: input.value }); } }, input, " ", h("button", { type: "submit", id: "set-number" }, t("change.set"))) : null,
-    attention ? press({ id: "silence", onclick: () => addChange({ kind: "silence", address: attention[1], value: String(cell.index[1]) }) }, t("change.silence", { n: cell.index[1] + 1 })) : null,
-    masked ? press({ id: "unmask", onclick: () => addChange({ kind: "unmask", address: attention[1], value: "" }) }, t("change.unmask")) : null,
-    masked ? [move(1), move(-1)] : null);
+  return h(
+    "details",
+    { class: "change" },
+    h("summary", {}, "✎ ", t("change.open")),
+    computed
+      ? h(
+          "form",
+          {
+            onsubmit: (/** @type {Event} */ event) => {
+              event.preventDefault();
+              addChange({ kind: "set", address: trace.address(cell), value: input.value });
+            }
+          },
+          input,
+          " ",
+          h("button", { type: "submit", id: "set-number" }, t("change.set"))
+        )
+      : null,
+    attention
+      ? press(
+          {
+            id: "silence",
+            onclick: () =>
+              addChange({ kind: "silence", address: attention[1], value: String(cell.index[1]) })
+          },
+          t("change.silence", { n: cell.index[1] + 1 })
+        )
+      : null,
+    masked
+      ? press(
+          {
+            id: "unmask",
+            onclick: () => addChange({ kind: "unmask", address: attention[1], value: "" })
+          },
+          t("change.unmask")
+        )
+      : null,
+    masked ? [move(1), move(-1)] : null
+  );
 }

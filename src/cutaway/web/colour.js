@@ -4,7 +4,18 @@
 /** @typedef {[number, number, number]} Rgb */
 
 /** @type {Rgb[]} */
-const CIVIDIS = [[0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 92, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56]];
+const CIVIDIS = [
+  [0, 34, 78],
+  [18, 53, 112],
+  [59, 73, 108],
+  [87, 92, 109],
+  [112, 113, 115],
+  [138, 134, 120],
+  [165, 156, 116],
+  [195, 179, 105],
+  [225, 204, 85],
+  [254, 232, 56]
+];
 
 /** @param {Rgb[]} stops @param {number} t @returns {Rgb} */
 function along(stops, t) {
@@ -15,8 +26,34 @@ function along(stops, t) {
 }
 
 const SIGNED = {
-  light: { minus: [[252, 252, 250], [150, 190, 226], [33, 102, 172], [8, 48, 107]], plus: [[252, 252, 250], [250, 190, 125], [217, 95, 14], [127, 39, 4]] },
-  dark: { minus: [[24, 25, 28], [29, 70, 115], [66, 146, 208], [185, 222, 250]], plus: [[24, 25, 28], [115, 57, 14], [232, 132, 45], [255, 217, 170]] },
+  light: {
+    minus: [
+      [252, 252, 250],
+      [150, 190, 226],
+      [33, 102, 172],
+      [8, 48, 107]
+    ],
+    plus: [
+      [252, 252, 250],
+      [250, 190, 125],
+      [217, 95, 14],
+      [127, 39, 4]
+    ]
+  },
+  dark: {
+    minus: [
+      [24, 25, 28],
+      [29, 70, 115],
+      [66, 146, 208],
+      [185, 222, 250]
+    ],
+    plus: [
+      [24, 25, 28],
+      [115, 57, 14],
+      [232, 132, 45],
+      [255, 217, 170]
+    ]
+  }
 };
 
 /** Tables of 256 colours, so that drawing is a lookup. */
@@ -42,14 +79,36 @@ export function colourTable(scale, dark) {
   if (!found) {
     const { minus, plus } = /** @type {any} */ (dark ? SIGNED.dark : SIGNED.light);
     if (scale === "weight") found = table((t) => along(CIVIDIS, t));
-    else if (scale === "mask") found = table((t) => (dark ? along([[40, 41, 45], [150, 152, 158]], t) : along([[226, 225, 220], [120, 120, 116]], t)));
+    else if (scale === "mask")
+      found = table((t) =>
+        dark
+          ? along(
+              [
+                [40, 41, 45],
+                [150, 152, 158]
+              ],
+              t
+            )
+          : along(
+              [
+                [226, 225, 220],
+                [120, 120, 116]
+              ],
+              t
+            )
+      );
     else found = table((t) => (t < 0.5 ? along(minus, 1 - 2 * t) : along(plus, 2 * t - 1)));
     TABLES.set(key, found);
   }
   return found;
 }
 
-/** Which colour a number has: position in the table. @param {number} x @param {Scale} scale @param {{low: number, high: number, most: number}} range */
+/**
+ * Which colour a number has: position in the table.
+ * @param {number} x
+ * @param {Scale} scale
+ * @param {{low: number, high: number, most: number}} range
+ */
 export function colourAt(x, scale, range) {
   if (scale === "weight" || scale === "mask") {
     const top = scale === "mask" ? 1 : Math.max(range.high, 1e-12);
@@ -66,12 +125,19 @@ export function css(packed) {
 
 /** Ink that can be read on a colour. @param {number} packed */
 export function inkOn(packed) {
-  const light = [packed & 255, (packed >> 8) & 255, (packed >> 16) & 255].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  const light = [packed & 255, (packed >> 8) & 255, (packed >> 16) & 255].map((c) =>
+    c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4
+  );
   return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.179 ? "#000" : "#fff";
 }
 
-/** A colour for each head, distinguishable without naming it. @param {number} head @param {boolean} dark */
+/**
+ * A colour for each head, distinguishable without naming it.
+ * @param {number} head
+ * @param {boolean} dark
+ */
 export function headColour(head, dark) {
   const hues = [214, 24, 152, 330, 48, 274, 186, 4];
-  return `hsl(${hues[head % hues.length]} ${dark ? 70 : 65}% ${(dark ? 68 : 40) - 8 * Math.floor((head / hues.length) % 3)}%)`;
+  const light = (dark ? 68 : 40) - 8 * Math.floor((head / hues.length) % 3);
+  return `hsl(${hues[head % hues.length]} ${dark ? 70 : 65}% ${light}%)`;
 }

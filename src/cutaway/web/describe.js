@@ -7,21 +7,47 @@ import { compile, inRanges, Scope, setPlace } from "./rules.js";
 /** @typedef {import("./rules.js").Expr} Expr */
 /** @typedef {import("./rules.js").Frame} Frame */
 /**
- * @typedef {{kind: string, value: number, name?: string, arg?: number, index?: number[], items?: Note[],
- *   count?: number, places?: Float64Array | number[], terms?: Float64Array | number[], term?: (n: number) => Note,
- *   variables?: string[], aside?: Note[]}} Note
+ * @typedef {{
+ *   kind: string, value: number, name?: string, arg?: number, index?: number[], items?: Note[],
+ *   count?: number, places?: Float64Array | number[], terms?: Float64Array | number[],
+ *   term?: (n: number) => Note, variables?: string[], aside?: Note[]
+ * }} Note
  */
 /** @typedef {{lines: {name: string, note: Note}[], note: Note}} Written */
 
 const SYMBOL = /** @type {Record<string, string>} */ ({
-  add: "+", sub: "−", mul: "·", eq: "=", ne: "≠", lt: "<", le: "≤", gt: ">", ge: "≥",
-  idiv: "÷", mod: "mod", fmod: "mod", and: "∧", or: "∨", xor: "⊕", bitand: "&", bitor: "|", bitxor: "^",
+  add: "+",
+  sub: "−",
+  mul: "·",
+  eq: "=",
+  ne: "≠",
+  lt: "<",
+  le: "≤",
+  gt: ">",
+  ge: "≥",
+  idiv: "÷",
+  mod: "mod",
+  fmod: "mod",
+  and: "∧",
+  or: "∨",
+  xor: "⊕",
+  bitand: "&",
+  bitor: "|",
+  bitxor: "^"
 });
 const CALL = /** @type {Record<string, string>} */ ({
-  maximum: "max", minimum: "min", log: "ln", log2: "log₂", log1p: "ln1p", recip: "1/", sigmoid: "σ",
+  maximum: "max",
+  minimum: "min",
+  log: "ln",
+  log2: "log₂",
+  log1p: "ln1p",
+  recip: "1/",
+  sigmoid: "σ"
 });
 
-/** Writes one rule down for one cell; `lines` collects the named parts in the order they are needed. */
+/**
+ * Writes one rule down for one cell; `lines` collects the named parts in the order they are needed.
+ */
 class Writer {
   /** @param {Frame} frame */
   constructor(frame) {
@@ -46,7 +72,8 @@ class Writer {
       return this.named.has(expr) ? { kind: "name", name: expr, value } : { kind: "number", value };
     }
     const [head, ...rest] = expr;
-    if (head === "inf" || head === "-inf" || head === "nan") return { kind: "number", value: this.number(expr, scope) };
+    if (head === "inf" || head === "-inf" || head === "nan")
+      return { kind: "number", value: this.number(expr, scope) };
     if (head === "at") return this.at(expr, scope);
     if (head === "let") return this.let(rest, scope);
     if (head === "where") {
@@ -59,7 +86,11 @@ class Writer {
       const note = this.write(rest[1], scope);
       return { ...note, value: this.number(expr, scope) };
     }
-    if (["sum", "prod", "max", "min"].includes(head) && Array.isArray(rest[0]) && Array.isArray(rest[0][0])) {
+    if (
+      ["sum", "prod", "max", "min"].includes(head) &&
+      Array.isArray(rest[0]) &&
+      Array.isArray(rest[0][0])
+    ) {
       return this.reduction(head, rest[0], rest[1], scope, this.number(expr, scope));
     }
     if (["argmax", "argmin", "kth", "argkth"].includes(head)) {
@@ -70,8 +101,17 @@ class Writer {
     const value = this.number(expr, scope);
     if (head === "div") return { kind: "fraction", value, items };
     if (head === "sqrt") return { kind: "root", value, items };
-    if (head === "rsqrt") return { kind: "fraction", value, items: [{ kind: "number", value: 1 }, { kind: "root", value: 1 / value, items }] };
-    if (head === "recip") return { kind: "fraction", value, items: [{ kind: "number", value: 1 }, items[0]] };
+    if (head === "rsqrt")
+      return {
+        kind: "fraction",
+        value,
+        items: [
+          { kind: "number", value: 1 },
+          { kind: "root", value: 1 / value, items }
+        ]
+      };
+    if (head === "recip")
+      return { kind: "fraction", value, items: [{ kind: "number", value: 1 }, items[0]] };
     if (head === "neg") return { kind: "minus", value, items };
     if (head === "abs") return { kind: "abs", value, items };
     if (head === "not") return { kind: "call", name: "¬", value, items };
@@ -84,9 +124,13 @@ class Writer {
   at(expr, scope) {
     const operand = this.frame.args[expr[1]];
     const index = expr[2].map((/** @type {Expr} */ part) => this.number(part, scope));
-    const outside = index.some((/** @type {number} */ i, /** @type {number} */ d) => i < 0 || i >= operand.shape[d]);
+    const outside = index.some(
+      (/** @type {number} */ i, /** @type {number} */ d) => i < 0 || i >= operand.shape[d]
+    );
     if (expr.length > 3 && outside) return this.write(expr[3], scope);
-    const aside = expr[2].filter((/** @type {Expr} */ part) => reads(part)).map((/** @type {Expr} */ part) => this.write(part, scope));
+    const aside = expr[2]
+      .filter((/** @type {Expr} */ part) => reads(part))
+      .map((/** @type {Expr} */ part) => this.write(part, scope));
     return { kind: "cell", value: this.number(expr, scope), arg: expr[1], index, aside };
   }
 
@@ -104,7 +148,14 @@ class Writer {
     return this.write(body, inner);
   }
 
-  /** @param {string} head @param {[string, number][]} ranges @param {Expr} body @param {Scope} scope @param {number} value @returns {Note} */
+  /**
+   * @param {string} head
+   * @param {[string, number][]} ranges
+   * @param {Expr} body
+   * @param {Scope} scope
+   * @param {number} value
+   * @returns {Note}
+   */
   reduction(head, ranges, body, scope, value) {
     const inner = inRanges(scope, ranges);
     const slots = ranges.map(([name]) => inner.slot(name));
@@ -126,7 +177,11 @@ class Writer {
     const saved = [...this.frame.slots];
     const named = new Map(this.named);
     return {
-      kind: head, value, count: places.length, places, terms,
+      kind: head,
+      value,
+      count: places.length,
+      places,
+      terms,
       variables: ranges.map(([name, length]) => `${name} = 0…${length - 1}`),
       term: (n) => {
         const frame = { slots: [...saved], args: this.frame.args };
@@ -135,25 +190,43 @@ class Writer {
         writer.depth = 1;
         writer.named = named;
         return writer.write(shown, inner);
-      },
+      }
     };
   }
 }
 
-/** Whether an index expression itself reads an operand: a lookup. @param {Expr} expr @returns {boolean} */
+/**
+ * Whether an index expression itself reads an operand: a lookup.
+ * @param {Expr} expr
+ * @returns {boolean}
+ */
 function reads(expr) {
   return Array.isArray(expr) && (expr[0] === "at" || expr.some((part) => reads(part)));
 }
 
-/** Which terms of a long sum to show: the largest by magnitude, in order of place. @param {ArrayLike<number>} terms @param {number} most */
+/**
+ * Which terms of a long sum to show: the largest by magnitude, in order of place.
+ * @param {ArrayLike<number>} terms
+ * @param {number} most
+ */
 export function largestTerms(terms, most) {
   const places = Array.from(terms, (_, n) => n);
   if (terms.length <= most + 2) return places;
-  const size = (/** @type {number} */ n) => (Number.isNaN(terms[n]) ? Infinity : Math.abs(terms[n]));
-  return places.sort((a, b) => size(b) - size(a) || a - b).slice(0, most).sort((a, b) => a - b);
+  const size = (/** @type {number} */ n) =>
+    Number.isNaN(terms[n]) ? Infinity : Math.abs(terms[n]);
+  return places
+    .sort((a, b) => size(b) - size(a) || a - b)
+    .slice(0, most)
+    .sort((a, b) => a - b);
 }
 
-/** Write a rule down for the cell at `index`. @param {Expr} expr @param {number[]} index @param {import("./rules.js").Operand[]} args @returns {Written} */
+/**
+ * Write a rule down for the cell at `index`.
+ * @param {Expr} expr
+ * @param {number[]} index
+ * @param {import("./rules.js").Operand[]} args
+ * @returns {Written}
+ */
 export function describe(expr, index, args) {
   const writer = new Writer({ slots: [...index], args });
   const note = writer.write(expr, new Scope(index.length));

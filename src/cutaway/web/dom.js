@@ -1,8 +1,11 @@
 /** Small helpers for building the page, and the words of its language. */
 
 /**
- * An element. Attributes by name; `on…` are listeners; `text` and children are appended as text, never as markup.
- * @param {string} tag @param {Record<string, any>} [attributes] @param {...(Node | string | number | null | undefined | false | any[])} children
+ * An element. Attributes by name; `on…` are listeners; `text` and children are appended as text,
+ * never as markup.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node | string | number | null | undefined | false | any[])} children
  * @returns {any}
  */
 export function h(tag, attributes = {}, ...children) {
@@ -17,7 +20,13 @@ export function press(attributes, ...children) {
   return h("button", { type: "button", ...attributes }, ...children);
 }
 
-/** An element of SVG. @param {string} tag @param {Record<string, any>} attributes @param {...any} children @returns {any} */
+/**
+ * An element of SVG.
+ * @param {string} tag
+ * @param {Record<string, any>} attributes
+ * @param {...any} children
+ * @returns {any}
+ */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   assign(element, attributes);
@@ -30,8 +39,11 @@ function assign(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "style") for (const [property, v] of Object.entries(value)) /** @type {any} */ (element).style.setProperty(property, v);
-    else if (name === "value" || name === "checked" || name === "indeterminate") /** @type {any} */ (element)[name] = value;
+    else if (name === "style")
+      for (const [property, v] of Object.entries(value))
+        /** @type {any} */ (element).style.setProperty(property, v);
+    else if (name === "value" || name === "checked" || name === "indeterminate")
+      /** @type {any} */ (element)[name] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
 }
@@ -45,7 +57,13 @@ export function append(element, children) {
   return element;
 }
 
-/** Set an attribute that styles hang on, if it is another: setting it again would style the whole page anew. @param {Element} element @param {string} name @param {string} value */
+/**
+ * Set an attribute that styles hang on, if it is another: setting it again would style the whole
+ * page anew.
+ * @param {Element} element
+ * @param {string} name
+ * @param {string} value
+ */
 export function mark(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
@@ -56,7 +74,12 @@ export function fill(element, ...children) {
   return append(element, children);
 }
 
-/** Words that are data, not language: tokens, addresses, code, numbers. @param {string} tag @param {any} attributes @param {...any} children */
+/**
+ * Words that are data, not language: tokens, addresses, code, numbers.
+ * @param {string} tag
+ * @param {any} attributes
+ * @param {...any} children
+ */
 export function data(tag, attributes, ...children) {
   return h(tag, { translate: "no", ...attributes }, ...children);
 }
@@ -90,9 +113,12 @@ export function locale() {
  * @param {string} key @param {Record<string, any>} [parameters]
  */
 export function t(key, parameters = {}) {
-  if (language === "xx") return `⟦${key}⟧`; // a language of brackets: what has none was never translated
+  // A language of brackets: what has none was never translated.
+  if (language === "xx") return `⟦${key}⟧`;
   const text = CATALOGUES[language]?.[key] ?? CATALOGUES.en?.[key] ?? key;
-  return text.replace(/\{(\w+)\}/g, (all, name) => (name in parameters ? String(parameters[name]) : all));
+  return text.replace(/\{(\w+)\}/g, (all, name) =>
+    name in parameters ? String(parameters[name]) : all
+  );
 }
 
 /** Whether a key exists. @param {string} key */
@@ -124,14 +150,23 @@ export function stays(element) {
   return element.isConnected && !element.closest("[data-left]");
 }
 
-/** Once what stands there now has been painted: when the frame after the next begins. @returns {Promise<void>} */
+/**
+ * Once what stands there now has been painted: when the frame after the next begins.
+ * @returns {Promise<void>}
+ */
 export function painted() {
-  return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))));
+  return new Promise((resolve) =>
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve)))
+  );
 }
 
 /**
- * Do many small things without holding up the page: a few milliseconds a frame, until done or no longer wanted.
- * @template T @param {T[]} items @param {(item: T) => void} work @param {() => boolean} wanted
+ * Do many small things without holding up the page: a few milliseconds a frame, until done or no
+ * longer wanted.
+ * @template T
+ * @param {T[]} items
+ * @param {(item: T) => void} work
+ * @param {() => boolean} wanted
  */
 export async function inSlices(items, work, wanted) {
   let place = 0;

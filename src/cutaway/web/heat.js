@@ -6,15 +6,24 @@ import { pooled } from "./sheet.js";
 
 /** @typedef {import("./sheet.js").Sheet} Sheet */
 /**
- * @typedef {{sheet: Sheet, title?: string | Node, small?: boolean, cell?: number, width?: number, height?: number, words?: boolean, legend?: boolean,
- *   focus?: {row: number, col: number} | null, lit?: {row: number, col: number}[], changed?: boolean,
- *   pick?: (index: number[]) => void, hover?: (index: number[] | null) => void, label?: string}} HeatOptions
+ * @typedef {{
+ *   sheet: Sheet, title?: string | Node, small?: boolean, cell?: number, width?: number,
+ *   height?: number, words?: boolean, legend?: boolean, focus?: {row: number, col: number} | null,
+ *   lit?: {row: number, col: number}[], changed?: boolean, pick?: (index: number[]) => void,
+ *   hover?: (index: number[] | null) => void, label?: string
+ * }} HeatOptions
  */
 
 const WORD_CELL = 15; // pixels of a cell that carries a word beside it
 const MOST_WORDS = 40;
 
-/** Paint a sheet onto a canvas, once its numbers are here. @param {HTMLCanvasElement} canvas @param {Sheet} sheet @param {number} width @param {number} height */
+/**
+ * Paint a sheet onto a canvas, once its numbers are here.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Sheet} sheet
+ * @param {number} width
+ * @param {number} height
+ */
 function paint(canvas, sheet, width, height) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
   canvas.width = Math.max(1, Math.round(width * ratio));
@@ -26,7 +35,12 @@ function paint(canvas, sheet, width, height) {
   else void sheet.sample(rows, cols).then((numbers) => colourIn(canvas, sheet, numbers, cols));
 }
 
-/** @param {HTMLCanvasElement} canvas @param {Sheet} sheet @param {ArrayLike<number>} numbers @param {number} cols */
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {Sheet} sheet
+ * @param {ArrayLike<number>} numbers
+ * @param {number} cols
+ */
 function colourIn(canvas, sheet, numbers, cols) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const dark = isDark();
@@ -48,7 +62,14 @@ function colourIn(canvas, sheet, numbers, cols) {
   hatch(context, sheet, canvas.width / sheet.cols, canvas.height / sheet.rows, dark);
 }
 
-/** Hidden cells wear a hatch: strokes for later words, dots for padding. @param {CanvasRenderingContext2D} context @param {Sheet} sheet @param {number} w @param {number} h @param {boolean} dark */
+/**
+ * Hidden cells wear a hatch: strokes for later words, dots for padding.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Sheet} sheet
+ * @param {number} w
+ * @param {number} h
+ * @param {boolean} dark
+ */
 function hatch(context, sheet, w, h, dark) {
   if (w < 4 || h < 4) return;
   const ground = dark ? "#18191c" : "#fcfcfa";
@@ -87,9 +108,16 @@ export class HeatElement extends HTMLElement {
     const words = options.words ?? !small;
     const rowWords = words && sheet.worded("row") && sheet.rows <= MOST_WORDS;
     const colWords = words && sheet.worded("col") && sheet.cols <= MOST_WORDS;
-    const most = { width: options.width ?? (small ? 44 : 148), height: options.height ?? (small ? 28 : 120) };
-    const width = colWords ? sheet.cols * WORD_CELL : fitted(sheet.cols, most.width, options.cell ?? (small ? 8 : WORD_CELL));
-    const height = rowWords ? sheet.rows * WORD_CELL : fitted(sheet.rows, most.height, options.cell ?? (small ? 8 : WORD_CELL));
+    const most = {
+      width: options.width ?? (small ? 44 : 148),
+      height: options.height ?? (small ? 28 : 120)
+    };
+    const width = colWords
+      ? sheet.cols * WORD_CELL
+      : fitted(sheet.cols, most.width, options.cell ?? (small ? 8 : WORD_CELL));
+    const height = rowWords
+      ? sheet.rows * WORD_CELL
+      : fitted(sheet.rows, most.height, options.cell ?? (small ? 8 : WORD_CELL));
     this.size = { width, height };
     this.className = small ? "heat small" : "heat";
     const canvas = h("canvas", { "aria-hidden": "true" });
@@ -97,17 +125,40 @@ export class HeatElement extends HTMLElement {
     paint(canvas, sheet, width, height);
     const marks = h("div", { class: "marks", "aria-hidden": "true" });
     this.marks = marks;
-    const picture = h("div", { class: "picture", style: { width: `${width}px`, height: `${height}px` } }, canvas, marks);
-    fill(this,
+    const picture = h(
+      "div",
+      { class: "picture", style: { width: `${width}px`, height: `${height}px` } },
+      canvas,
+      marks
+    );
+    fill(
+      this,
       options.title ? h("div", { class: "heat-title" }, options.title) : null,
-      h("div", { class: "heat-grid" },
-        colWords ? h("div", { class: "col-words", translate: "no", "aria-hidden": "true" }, range(sheet.cols).map((c) => h("span", {}, shown(sheet.word("col", c))))) : null,
-        rowWords ? h("div", { class: "row-words", translate: "no", "aria-hidden": "true" }, range(sheet.rows).map((r) => h("span", {}, shown(sheet.word("row", r))))) : null,
-        picture),
-      legend ? this.legend(sheet) : null);
+      h(
+        "div",
+        { class: "heat-grid" },
+        colWords
+          ? h(
+              "div",
+              { class: "col-words", translate: "no", "aria-hidden": "true" },
+              range(sheet.cols).map((c) => h("span", {}, shown(sheet.word("col", c))))
+            )
+          : null,
+        rowWords
+          ? h(
+              "div",
+              { class: "row-words", translate: "no", "aria-hidden": "true" },
+              range(sheet.rows).map((r) => h("span", {}, shown(sheet.word("row", r))))
+            )
+          : null,
+        picture
+      ),
+      legend ? this.legend(sheet) : null
+    );
     if (options.pick) this.listen(picture, sheet, options);
     this.mark(options.focus ?? null, options.lit ?? []);
-    const label = options.label ?? `${sheet.value.name ?? sheet.value.op}, ${sheet.rows} × ${sheet.cols}`;
+    const label =
+      options.label ?? `${sheet.value.name ?? sheet.value.op}, ${sheet.rows} × ${sheet.cols}`;
     if (options.pick) {
       picture.setAttribute("role", "button");
       picture.tabIndex = 0;
@@ -124,19 +175,48 @@ export class HeatElement extends HTMLElement {
     const colour = sheet.painter(isDark());
     const ends = scale === "weight" ? [0, high] : [-most, most];
     const stops = range(9).map((n) => css(colour(ends[0] + ((ends[1] - ends[0]) * n) / 8)));
-    return h("div", { class: "legend", translate: "no", title: `${short(low)} … ${short(high)}` }, shape,
+    return h(
+      "div",
+      { class: "legend", translate: "no", title: `${short(low)} … ${short(high)}` },
+      shape,
       h("span", {}, scale === "weight" ? "0" : short(-most, 2)),
       h("i", { style: { background: `linear-gradient(90deg, ${stops.join(",")})` } }),
-      h("span", {}, short(ends[1], 2)));
+      h("span", {}, short(ends[1], 2))
+    );
   }
 
-  /** Mark the cell in focus and the cells it is made of. @param {{row: number, col: number} | null} focus @param {{row: number, col: number}[]} lit */
+  /**
+   * Mark the cell in focus and the cells it is made of.
+   * @param {{row: number, col: number} | null} focus
+   * @param {{row: number, col: number}[]} lit
+   */
   mark(focus, lit) {
     const { sheet } = /** @type {HeatOptions} */ (this.options);
     const { width, height } = /** @type {{width: number, height: number}} */ (this.size);
     const [w, hgt] = [width / sheet.cols, height / sheet.rows];
-    const boxes = bands(lit).map(({ row, col, rows, cols }) => h("b", { class: "lit", style: { left: `${col * w}px`, top: `${row * hgt}px`, width: `${cols * w}px`, height: `${rows * hgt}px` } }));
-    if (focus) boxes.push(h("b", { class: "focus", style: { left: `${focus.col * w}px`, top: `${focus.row * hgt}px`, width: `${Math.max(w, 3)}px`, height: `${Math.max(hgt, 3)}px` } }));
+    const boxes = bands(lit).map(({ row, col, rows, cols }) =>
+      h("b", {
+        class: "lit",
+        style: {
+          left: `${col * w}px`,
+          top: `${row * hgt}px`,
+          width: `${cols * w}px`,
+          height: `${rows * hgt}px`
+        }
+      })
+    );
+    if (focus)
+      boxes.push(
+        h("b", {
+          class: "focus",
+          style: {
+            left: `${focus.col * w}px`,
+            top: `${focus.row * hgt}px`,
+            width: `${Math.max(w, 3)}px`,
+            height: `${Math.max(hgt, 3)}px`
+          }
+        })
+      );
     fill(/** @type {Element} */ (this.marks), boxes);
   }
 
@@ -144,8 +224,12 @@ export class HeatElement extends HTMLElement {
   listen(picture, sheet, options) {
     const cellAt = (/** @type {MouseEvent} */ event) => {
       const box = picture.getBoundingClientRect();
-      const clamp = (/** @type {number} */ x, /** @type {number} */ n) => Math.min(n - 1, Math.max(0, Math.floor(x * n)));
-      return sheet.index(clamp((event.clientY - box.top) / box.height, sheet.rows), clamp((event.clientX - box.left) / box.width, sheet.cols));
+      const clamp = (/** @type {number} */ x, /** @type {number} */ n) =>
+        Math.min(n - 1, Math.max(0, Math.floor(x * n)));
+      return sheet.index(
+        clamp((event.clientY - box.top) / box.height, sheet.rows),
+        clamp((event.clientX - box.left) / box.width, sheet.cols)
+      );
     };
     picture.addEventListener("click", (event) => options.pick?.(cellAt(event)));
     picture.addEventListener("keydown", (event) => {
@@ -159,12 +243,24 @@ export class HeatElement extends HTMLElement {
   }
 }
 
-/** Pixels for a number of cells: whole pixels while they fit. @param {number} cells @param {number} most @param {number} largest */
+/**
+ * Pixels for a number of cells: whole pixels while they fit.
+ * @param {number} cells
+ * @param {number} most
+ * @param {number} largest
+ */
 function fitted(cells, most, largest) {
-  return cells * largest <= most ? cells * largest : cells <= most ? Math.floor(most / cells) * cells : most;
+  return cells * largest <= most
+    ? cells * largest
+    : cells <= most
+      ? Math.floor(most / cells) * cells
+      : most;
 }
 
-/** Join marked cells into rectangles so that a row of 512 is one box. @param {{row: number, col: number}[]} cells */
+/**
+ * Join marked cells into rectangles so that a row of 512 is one box.
+ * @param {{row: number, col: number}[]} cells
+ */
 function bands(cells) {
   /** @type {Map<number, number[]>} */
   const rows = new Map();
@@ -176,7 +272,8 @@ function bands(cells) {
     const from = cols[0];
     const full = cols[cols.length - 1] - from + 1;
     const last = out[out.length - 1];
-    if (last && last.row + last.rows === row && last.col === from && last.cols === full) last.rows += 1;
+    if (last && last.row + last.rows === row && last.col === from && last.cols === full)
+      last.rows += 1;
     else out.push({ row, col: from, rows: 1, cols: full });
   }
   return out;
@@ -187,7 +284,10 @@ export function range(n) {
   return Array.from({ length: n }, (_, i) => i);
 }
 
-/** A piece of text as a reader sees it: the space before a word is no letter. @param {string | null} word */
+/**
+ * A piece of text as a reader sees it: the space before a word is no letter.
+ * @param {string | null} word
+ */
 export function shown(word) {
   if (word === null) return "";
   return word.length > 1 ? word.replace(/^▁/, "") : word.replace("▁", "␣");

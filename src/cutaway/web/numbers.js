@@ -4,7 +4,9 @@ const MINUS = "−";
 
 /** @param {string} text */
 function proper(text) {
-  return text.replace(/e([+-])0?(\d)/, (_, sign, digits) => `e${sign === "-" ? MINUS : ""}${digits}`).replace("-", MINUS);
+  return text
+    .replace(/e([+-])0?(\d)/, (_, sign, digits) => `e${sign === "-" ? MINUS : ""}${digits}`)
+    .replace("-", MINUS);
 }
 
 /** Infinities and NaN have signs of their own. @param {number} x */
@@ -30,11 +32,16 @@ export function inline(x) {
   if (!Number.isFinite(x)) return special(x).replace("+", "");
   if (Number.isInteger(x) && Math.abs(x) < 1e7) return proper(String(x));
   const size = Math.abs(x);
-  const text = size >= 1e5 || size < 1e-4 ? size.toExponential(3) : String(Number(size.toPrecision(5)));
+  const text =
+    size >= 1e5 || size < 1e-4 ? size.toExponential(3) : String(Number(size.toPrecision(5)));
   return (x < 0 ? MINUS : "") + proper(text);
 }
 
-/** Every digit that distinguishes this number from its neighbours in its type. @param {number} x @param {string} dtype */
+/**
+ * Every digit that distinguishes this number from its neighbours in its type.
+ * @param {number} x
+ * @param {string} dtype
+ */
 export function full(x, dtype = "float64") {
   if (!Number.isFinite(x)) return special(x).replace("+", "");
   if (dtype === "bool") return x ? "true" : "false";
@@ -53,14 +60,19 @@ export function full(x, dtype = "float64") {
 
 /** Ten significant digits: enough to see where a recomputation differs. @param {number} x */
 export function precise(x) {
-  return Number.isFinite(x) ? proper(String(Number(x.toPrecision(10)))) : special(x).replace("+", "");
+  return Number.isFinite(x)
+    ? proper(String(Number(x.toPrecision(10))))
+    : special(x).replace("+", "");
 }
 
 /** A probability as a percentage. @param {number} p @param {string} language */
 export function percent(p, language) {
   if (p > 0 && p < 1e-5) return "<0.001%";
   const digits = p > 0.99 && p < 1 ? 2 : p >= 0.1 ? 0 : p >= 0.001 ? 1 : 3;
-  return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits }).format(Math.min(p, p < 1 ? 0.9999 : 1));
+  return new Intl.NumberFormat(language, {
+    style: "percent",
+    maximumFractionDigits: digits
+  }).format(Math.min(p, p < 1 ? 0.9999 : 1));
 }
 
 /** A whole number with separators. @param {number} n @param {string} language */
@@ -74,10 +86,17 @@ export function difference(x) {
   return Number.isFinite(x) ? proper(Math.abs(x).toExponential(1)) : special(x);
 }
 
-/** Whether value and recomputation agree within the rounding of the type. @param {number} value @param {number} again @param {string} dtype @param {number} scale largest number involved */
+/**
+ * Whether value and recomputation agree within the rounding of the type.
+ * @param {number} value
+ * @param {number} again
+ * @param {string} dtype
+ * @param {number} scale largest number involved
+ */
 export function agrees(value, again, dtype, scale) {
   if (Object.is(value, again) || value === again) return true;
-  if (!Number.isFinite(value) || !Number.isFinite(again)) return Number.isNaN(value) && Number.isNaN(again);
+  if (!Number.isFinite(value) || !Number.isFinite(again))
+    return Number.isNaN(value) && Number.isNaN(again);
   const tolerance = { float64: 1e-9, float32: 1e-5, float16: 5e-3, bfloat16: 4e-2 }[dtype] ?? 0;
   return Math.abs(value - again) <= tolerance * Math.max(Math.abs(value), scale, 1e-30);
 }

@@ -6,7 +6,9 @@
 /** @typedef {number | string | any[]} Expr */
 /**
  * An operand as the rules read it: a flat store of numbers and how its cells lie there.
- * @typedef {{shape: number[], offset: number, strides: number[], cell: (position: number) => number}} Operand
+ * @typedef {{
+ *   shape: number[], offset: number, strides: number[], cell: (position: number) => number
+ * }} Operand
  */
 /** @typedef {{slots: number[], args: Operand[]}} Frame */
 /** @typedef {(frame: Frame) => number} Compiled */
@@ -20,7 +22,10 @@ function roundEven(x) {
   return low % 2 === 0 ? low : low + 1;
 }
 
-/** The error function to double precision: a series near zero, a continued fraction far out. @param {number} x */
+/**
+ * The error function to double precision: a series near zero, a continued fraction far out.
+ * @param {number} x
+ */
 export function erf(x) {
   if (Number.isNaN(x)) return NaN;
   const a = Math.abs(x);
@@ -54,25 +59,52 @@ function castTo(type, x) {
 
 /** @type {Record<string, (x: number) => number>} */
 const UNARY = {
-  neg: (x) => -x, abs: Math.abs, sign: (x) => (Number.isNaN(x) ? NaN : Math.sign(x)),
-  exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, log2: Math.log2,
-  sqrt: Math.sqrt, rsqrt: (x) => 1 / Math.sqrt(x), recip: (x) => 1 / x,
-  sin: Math.sin, cos: Math.cos, tan: Math.tan, tanh: Math.tanh,
+  neg: (x) => -x,
+  abs: Math.abs,
+  sign: (x) => (Number.isNaN(x) ? NaN : Math.sign(x)),
+  exp: Math.exp,
+  expm1: Math.expm1,
+  log: Math.log,
+  log1p: Math.log1p,
+  log2: Math.log2,
+  sqrt: Math.sqrt,
+  rsqrt: (x) => 1 / Math.sqrt(x),
+  recip: (x) => 1 / x,
+  sin: Math.sin,
+  cos: Math.cos,
+  tan: Math.tan,
+  tanh: Math.tanh,
   sigmoid: (x) => (x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x))),
-  erf, floor: Math.floor, ceil: Math.ceil, trunc: Math.trunc, round: roundEven,
-  isnan: (x) => (Number.isNaN(x) ? 1 : 0), not: (x) => (x === 0 ? 1 : 0),
+  erf,
+  floor: Math.floor,
+  ceil: Math.ceil,
+  trunc: Math.trunc,
+  round: roundEven,
+  isnan: (x) => (Number.isNaN(x) ? 1 : 0),
+  not: (x) => (x === 0 ? 1 : 0)
 };
 
 /** @type {Record<string, (x: number, y: number) => number>} */
 const BINARY = {
-  sub: (x, y) => x - y, div: (x, y) => x / y, pow: power,
-  maximum: (x, y) => Math.max(x, y), minimum: (x, y) => Math.min(x, y), atan2: Math.atan2,
-  idiv: (x, y) => Math.floor(x / y), mod: (x, y) => x - Math.floor(x / y) * y, fmod: (x, y) => x % y,
-  eq: (x, y) => +(x === y), ne: (x, y) => +(x !== y), lt: (x, y) => +(x < y),
-  le: (x, y) => +(x <= y), gt: (x, y) => +(x > y), ge: (x, y) => +(x >= y),
+  sub: (x, y) => x - y,
+  div: (x, y) => x / y,
+  pow: power,
+  maximum: (x, y) => Math.max(x, y),
+  minimum: (x, y) => Math.min(x, y),
+  atan2: Math.atan2,
+  idiv: (x, y) => Math.floor(x / y),
+  mod: (x, y) => x - Math.floor(x / y) * y,
+  fmod: (x, y) => x % y,
+  eq: (x, y) => +(x === y),
+  ne: (x, y) => +(x !== y),
+  lt: (x, y) => +(x < y),
+  le: (x, y) => +(x <= y),
+  gt: (x, y) => +(x > y),
+  ge: (x, y) => +(x >= y),
   xor: (x, y) => +((x !== 0) !== (y !== 0)),
-  bitand: (x, y) => Number(BigInt(x) & BigInt(y)), bitor: (x, y) => Number(BigInt(x) | BigInt(y)),
-  bitxor: (x, y) => Number(BigInt(x) ^ BigInt(y)),
+  bitand: (x, y) => Number(BigInt(x) & BigInt(y)),
+  bitor: (x, y) => Number(BigInt(x) | BigInt(y)),
+  bitxor: (x, y) => Number(BigInt(x) ^ BigInt(y))
 };
 
 /** @type {Record<string, number>} */
@@ -111,7 +143,9 @@ export function inRanges(scope, ranges) {
 
 /**
  * Visit every combination of the ranges, the last fastest.
- * @param {Frame} frame @param {[string, number][]} ranges @param {Scope} scope scope inside the ranges
+ * @param {Frame} frame
+ * @param {[string, number][]} ranges
+ * @param {Scope} scope scope inside the ranges
  * @param {(place: number) => void} visit
  */
 export function overRanges(frame, ranges, scope, visit) {
@@ -123,7 +157,12 @@ export function overRanges(frame, ranges, scope, visit) {
   }
 }
 
-/** @param {Frame} frame @param {[string, number][]} ranges @param {number[]} slots @param {number} place */
+/**
+ * @param {Frame} frame
+ * @param {[string, number][]} ranges
+ * @param {number[]} slots
+ * @param {number} place
+ */
 export function setPlace(frame, ranges, slots, place) {
   for (let r = ranges.length - 1; r >= 0; r--) {
     const length = ranges[r][1];
@@ -132,7 +171,12 @@ export function setPlace(frame, ranges, slots, place) {
   }
 }
 
-/** Turn an expression into a function of a frame. @param {Expr} expr @param {Scope} scope @returns {Compiled} */
+/**
+ * Turn an expression into a function of a frame.
+ * @param {Expr} expr
+ * @param {Scope} scope
+ * @returns {Compiled}
+ */
 export function compile(expr, scope) {
   if (typeof expr === "number") return () => expr;
   if (typeof expr === "string") {
@@ -264,7 +308,12 @@ function compileReduction(head, rest, scope) {
   };
 }
 
-/** The number one rule gives for one cell. @param {Expr} expr @param {number[]} index @param {Operand[]} args */
+/**
+ * The number one rule gives for one cell.
+ * @param {Expr} expr
+ * @param {number[]} index
+ * @param {Operand[]} args
+ */
 export function evaluate(expr, index, args) {
   return compile(expr, new Scope(index.length))({ slots: [...index], args });
 }

@@ -12,9 +12,13 @@ const ATTENTION = new Set(["scores", "scaled", "masked", "softmax", "weights"]);
 
 export class Sheet {
   /**
-   * @param {Trace} trace @param {number} id
-   * @param {{lead?: Record<string, number>, fixed?: number[], transposed?: boolean, until?: Record<string, number>}} [options]
-   * lead: index by axis name (head, batch); fixed: leading indices outright; until: how many places of an axis exist yet
+   * @param {Trace} trace
+   * @param {number} id
+   * @param {{
+   *   lead?: Record<string, number>, fixed?: number[], transposed?: boolean,
+   *   until?: Record<string, number>
+   * }} [options] lead: index by axis name (head, batch); fixed: leading indices outright;
+   *   until: how many places of an axis exist yet
    */
   constructor(trace, id, { lead = {}, fixed, transposed = false, until = {} } = {}) {
     this.trace = trace;
@@ -50,7 +54,7 @@ export class Sheet {
     if (d < 0) return 1;
     const length = this.value.shape[d];
     const name = this.axis(d);
-    const last = name ? name.split("*").pop() ?? "" : "";
+    const last = name ? (name.split("*").pop() ?? "") : "";
     return last in until && until[last] <= length ? Math.max(1, until[last]) : length;
   }
 
@@ -59,11 +63,23 @@ export class Sheet {
     return this.operand.cell(this.base + row * this.rowStep + col * this.colStep);
   }
 
-  /** The numbers of a picture of so many rows and columns, of a value whose numbers are not all here. @param {number} rows @param {number} cols @returns {Promise<ArrayLike<number>>} */
+  /**
+   * The numbers of a picture of so many rows and columns, of a value whose numbers are not all
+   * here.
+   * @param {number} rows
+   * @param {number} cols
+   * @returns {Promise<ArrayLike<number>>}
+   */
   async sample(rows, cols) {
-    if (rows === this.rows && cols === this.cols) return this.trace.settled(() => pooled(this, rows, cols));
+    if (rows === this.rows && cols === this.cols)
+      return this.trace.settled(() => pooled(this, rows, cols));
     const store = this.trace.stores[/** @type {number} */ (this.value.buffer)];
-    return store.picture({ offset: this.base, strides: [this.rowStep, this.colStep], shape: [this.rows, this.cols], size: [rows, cols] });
+    return store.picture({
+      offset: this.base,
+      strides: [this.rowStep, this.colStep],
+      shape: [this.rows, this.cols],
+      size: [rows, cols]
+    });
   }
 
   /** Indices of the whole tensor for a place on screen. @param {number} row @param {number} col */
@@ -85,7 +101,7 @@ export class Sheet {
   /** @param {"row" | "col"} which @param {number} i */
   word(which, i) {
     const d = which === "row" ? this.rowAxis : this.colAxis;
-    return d < 0 ? null : this.trace.words(this.id, d)?.[i] ?? null;
+    return d < 0 ? null : (this.trace.words(this.id, d)?.[i] ?? null);
   }
 
   /** Whether an axis has words. @param {"row" | "col"} which */
@@ -94,11 +110,15 @@ export class Sheet {
     return d >= 0 && this.trace.words(this.id, d) !== null;
   }
 
-  /** What an axis is called: query and key for attention, else its own name. @param {"row" | "col"} which */
+  /**
+   * What an axis is called: query and key for attention, else its own name.
+   * @param {"row" | "col"} which
+   */
   axisTitle(which) {
     const d = which === "row" ? this.rowAxis : this.colAxis;
     if (d < 0) return "";
-    if (ATTENTION.has(this.value.name ?? "") && this.rank >= 2) return t(d === this.rank - 2 ? "axis.query" : "axis.key");
+    if (ATTENTION.has(this.value.name ?? "") && this.rank >= 2)
+      return t(d === this.rank - 2 ? "axis.query" : "axis.key");
     const name = this.axis(d) ?? (d === this.rank - 1 && this.rank > 1 ? "width" : "");
     return hasWords(`axis.${name}`) ? t(`axis.${name}`) : name;
   }
@@ -119,12 +139,19 @@ export class Sheet {
     return (/** @type {number} */ x) => colours[colourAt(x, scale, range)];
   }
 
-  /** Why a cell holds no number of its own: masked because later, because padding, or neither. @param {number} row @param {number} col */
+  /**
+   * Why a cell holds no number of its own: masked because later, because padding, or neither.
+   * @param {number} row
+   * @param {number} col
+   */
   masked(row, col) {
     const { name } = this.value;
     if (!ATTENTION.has(name ?? "") || this.rank < 2) return null;
     const x = this.read(row, col);
-    if (name === "masked" ? x !== -Infinity : !(x === 0 && (name === "weights" || name === "softmax"))) return null;
+    if (
+      name === "masked" ? x !== -Infinity : !(x === 0 && (name === "weights" || name === "softmax"))
+    )
+      return null;
     const key = this.transposed ? row : col;
     const query = this.transposed ? col : row;
     const word = this.word(this.transposed ? "row" : "col", key);
@@ -134,23 +161,52 @@ export class Sheet {
   }
 }
 
-/** Weights are what a softmax gave, also after masking or dropout. @param {Trace} trace @param {number} id @param {number} depth @returns {boolean} */
+/**
+ * Weights are what a softmax gave, also after masking or dropout.
+ * @param {Trace} trace
+ * @param {number} id
+ * @param {number} depth
+ * @returns {boolean}
+ */
 export function isWeight(trace, id, depth = 0) {
   const { op, args, name } = trace.values[id];
-  if (op.includes("softmax") && !op.includes("log_softmax") && !op.includes("backward")) return true;
+  if (op.includes("softmax") && !op.includes("log_softmax") && !op.includes("backward"))
+    return true;
   if (name === "weights") return true;
-  return depth < 4 && args.length > 0 && /masked_fill|view|transpose|expand|clone|slice|select|dropout|unsafe_view/.test(op) && isWeight(trace, args[0], depth + 1);
+  return (
+    depth < 4 &&
+    args.length > 0 &&
+    /masked_fill|view|transpose|expand|clone|slice|select|dropout|unsafe_view/.test(op) &&
+    isWeight(trace, args[0], depth + 1)
+  );
 }
 
-/** A picture of so many rows and columns: of the cells that fall on a point the largest, NaN before all. @param {{rows: number, cols: number, read: (row: number, col: number) => number}} matrix @param {number} rows @param {number} cols */
+/**
+ * A picture of so many rows and columns: of the cells that fall on a point the largest, NaN before
+ * all.
+ * @param {{rows: number, cols: number, read: (row: number, col: number) => number}} matrix
+ * @param {number} rows
+ * @param {number} cols
+ */
 export function pooled(matrix, rows, cols) {
   const out = new Float64Array(rows * cols);
-  const [down, across] = [Math.ceil(matrix.rows / rows / FINE), Math.ceil(matrix.cols / cols / FINE)];
+  const [down, across] = [
+    Math.ceil(matrix.rows / rows / FINE),
+    Math.ceil(matrix.cols / cols / FINE)
+  ];
   for (let r = 0, n = 0; r < rows; r++) {
     for (let c = 0; c < cols; c++, n++) {
       let most = -1;
-      for (let row = Math.floor((r * matrix.rows) / rows); row * rows < (r + 1) * matrix.rows; row += down) {
-        for (let col = Math.floor((c * matrix.cols) / cols); col * cols < (c + 1) * matrix.cols; col += across) {
+      for (
+        let row = Math.floor((r * matrix.rows) / rows);
+        row * rows < (r + 1) * matrix.rows;
+        row += down
+      ) {
+        for (
+          let col = Math.floor((c * matrix.cols) / cols);
+          col * cols < (c + 1) * matrix.cols;
+          col += across
+        ) {
           const x = matrix.read(row, col);
           const size = Number.isNaN(x) ? Infinity : Math.abs(x);
           if (size > most) [most, out[n]] = [size, x];

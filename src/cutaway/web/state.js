@@ -1,11 +1,23 @@
 /**
- * Where the reader is: one flat object, kept in the URL, so that every state can be sent and back works.
+ * Where the reader is: one flat object, kept in the URL, so that every state can be sent and back
+ * works.
  */
 
 /** @typedef {Record<string, string>} Place */
 
 /** @type {Place} */
-const DEFAULTS = { view: "translate", lang: "en", theme: "", text: "", step: "", at: "", place: "", head: "0", layer: "0", tab: "numbers" };
+const DEFAULTS = {
+  view: "translate",
+  lang: "en",
+  theme: "",
+  text: "",
+  step: "",
+  at: "",
+  place: "",
+  head: "0",
+  layer: "0",
+  tab: "numbers"
+};
 
 /** @type {Set<(place: Place, before: Place) => void>} */
 const LISTENERS = new Set();
@@ -73,7 +85,11 @@ export function onMove(listener) {
   LISTENERS.add(listener);
 }
 
-/** Read the URL and follow its changes. @param {string} language language to begin with if the URL names none @param {Partial<Place>} start where a page without an address begins */
+/**
+ * Read the URL and follow its changes.
+ * @param {string} language language to begin with if the URL names none
+ * @param {Partial<Place>} start where a page without an address begins
+ */
 export function startState(language, start = {}) {
   DEFAULTS.lang = language;
   here = readHash(location.hash);
@@ -81,7 +97,8 @@ export function startState(language, start = {}) {
   const follow = () => {
     const before = here;
     here = readHash(location.hash);
-    if (writeHash(before) !== writeHash(here)) for (const listener of LISTENERS) listener(here, before);
+    if (writeHash(before) !== writeHash(here))
+      for (const listener of LISTENERS) listener(here, before);
   };
   addEventListener("popstate", follow);
   addEventListener("hashchange", follow);

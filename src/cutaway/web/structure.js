@@ -1,14 +1,38 @@
-/** What a trace is a trace of: its tree of modules, which value each puts out, and whether it is the paper's machine. */
+/**
+ * What a trace is a trace of: its tree of modules, which value each puts out, and whether it is the
+ * paper's machine.
+ */
 
 /** @typedef {import("./trace.js").Trace} Trace */
 /** @typedef {{path: string, name: string, class: string, children: Module[]}} Module */
 
-const SUBLAYERS = ["self_attention", "self_attention_add_norm", "cross_attention", "cross_attention_add_norm", "feed_forward", "feed_forward_add_norm"];
+const SUBLAYERS = [
+  "self_attention",
+  "self_attention_add_norm",
+  "cross_attention",
+  "cross_attention_add_norm",
+  "feed_forward",
+  "feed_forward_add_norm"
+];
+const SUBLAYER =
+  /^((?:en|de)coder\.layers\.\d+\.(?:(?:self|cross)_attention|feed_forward)(?:_add_norm)?)(?:\.|$)/;
 
-/** Computed in one module but named by the code of its caller: shown where it is computed. @type {Record<string, string>} */
-const LENT = { "encoder.positions": "encoder.states", "decoder.positions": "decoder.states", "encoder.norm": "encoder.memory", "decoder.norm": "decoder.output" };
+/**
+ * Computed in one module but named by the code of its caller: shown where it is computed.
+ * @type {Record<string, string>}
+ */
+const LENT = {
+  "encoder.positions": "encoder.states",
+  "decoder.positions": "decoder.states",
+  "encoder.norm": "encoder.memory",
+  "decoder.norm": "decoder.output"
+};
 
-/** Whether an address is that of a value, of a part of its statement, or of its gradient. @param {string} address @param {string} name */
+/**
+ * Whether an address is that of a value, of a part of its statement, or of its gradient.
+ * @param {string} address
+ * @param {string} name
+ */
 function nameIs(address, name) {
   return address === name || address.startsWith(`${name}:`) || address.startsWith(`${name}.`);
 }
@@ -22,9 +46,20 @@ export class Structure {
     /** @type {Map<string, Module>} */
     this.modules = new Map();
     for (const { path, class: kind } of trace.header.modules) {
-      this.modules.set(path, { path, name: path.split(".").pop() ?? "", class: kind, children: [] });
+      this.modules.set(path, {
+        path,
+        name: path.split(".").pop() ?? "",
+        class: kind,
+        children: []
+      });
     }
-    if (!this.modules.has("")) this.modules.set("", { path: "", name: "", class: trace.header.meta?.model ?? "", children: [] });
+    if (!this.modules.has(""))
+      this.modules.set("", {
+        path: "",
+        name: "",
+        class: trace.header.meta?.model ?? "",
+        children: []
+      });
     for (const module of this.modules.values()) {
       if (module.path === "") continue;
       let parent = module.path;
@@ -51,8 +86,13 @@ export class Structure {
   }
 
   looksLikePaper() {
-    return this.modules.get("")?.class === "Transformer" && (this.encoderLayers.length > 0 || this.decoderLayers.length > 0)
-      && [...this.encoderLayers, ...this.decoderLayers].every((path) => /^(En|De)coderLayer$/.test(this.modules.get(path)?.class ?? ""));
+    return (
+      this.modules.get("")?.class === "Transformer" &&
+      (this.encoderLayers.length > 0 || this.decoderLayers.length > 0) &&
+      [...this.encoderLayers, ...this.decoderLayers].every((path) =>
+        /^(En|De)coderLayer$/.test(this.modules.get(path)?.class ?? "")
+      )
+    );
   }
 
   /** @param {string} side @returns {string[]} */
@@ -67,12 +107,24 @@ export class Structure {
     return SUBLAYERS.map((name) => `${layer}.${name}`).filter((path) => this.modules.has(path));
   }
 
-  /** What a module put out: the last value its own code made in the forward pass, or its last child's. @param {string} path @param {string} phase @returns {number | undefined} */
+  /**
+   * What a module put out: the last value its own code made in the forward pass, or its last
+   * child's.
+   * @param {string} path
+   * @param {string} phase
+   * @returns {number | undefined}
+   */
   output(path, phase = "forward") {
     const { values } = this.trace;
     const lent = this.isPaper ? this.trace.addresses.get(LENT[path] ?? "") : undefined;
     if (lent !== undefined) return lent;
-    const own = (this.owned.get(path) ?? []).filter((id) => values[id].phase === phase && values[id].op !== "source" && values[id].dtype.includes("float") && values[id].shape.length > 0);
+    const own = (this.owned.get(path) ?? []).filter(
+      (id) =>
+        values[id].phase === phase &&
+        values[id].op !== "source" &&
+        values[id].dtype.includes("float") &&
+        values[id].shape.length > 0
+    );
     const named = own.filter((id) => values[id].name !== undefined);
     if (own.length) return (named.length ? named : own).at(-1);
     const children = this.modules.get(path)?.children ?? [];
@@ -83,20 +135,39 @@ export class Structure {
     return undefined;
   }
 
-  /** Values of a module and everything inside it, in the order they were computed. @param {string} path @param {string[]} phases @returns {number[]} */
+  /**
+   * Values of a module and everything inside it, in the order they were computed.
+   * @param {string} path
+   * @param {string[]} phases
+   * @returns {number[]}
+   */
   inside(path, phases = ["forward", "loss"]) {
     const { values } = this.trace;
-    const within = (/** @type {string} */ other) => path === "" || other === path || other.startsWith(`${path}.`);
+    const within = (/** @type {string} */ other) =>
+      path === "" || other === path || other.startsWith(`${path}.`);
     const lent = this.isPaper ? LENT[path] : undefined;
-    return values.map((_, id) => id).filter((id) => phases.includes(values[id].phase) && (within(this.trace.path(id)) || (lent !== undefined && nameIs(values[id].address, lent))));
+    return values
+      .map((_, id) => id)
+      .filter(
+        (id) =>
+          phases.includes(values[id].phase) &&
+          (within(this.trace.path(id)) || (lent !== undefined && nameIs(values[id].address, lent)))
+      );
   }
 
-  /** The nearest module that is a place on the map. @param {string} path @param {string} [address] */
+  /**
+   * The nearest module that is a place on the map.
+   * @param {string} path
+   * @param {string} [address]
+   */
   placeOf(path, address = "") {
-    if (this.isPaper) for (const [place, lent] of Object.entries(LENT)) if (nameIs(address, lent) && this.modules.has(place)) return place;
-    while (path && !this.modules.has(path)) path = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
+    if (this.isPaper)
+      for (const [place, lent] of Object.entries(LENT))
+        if (nameIs(address, lent) && this.modules.has(place)) return place;
+    while (path && !this.modules.has(path))
+      path = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
     if (!this.isPaper) return path;
-    const found = /^((?:en|de)coder\.layers\.\d+\.(?:self_attention|cross_attention|feed_forward)(?:_add_norm)?)(?:\.|$)/.exec(path);
+    const found = SUBLAYER.exec(path);
     if (found) return found[1];
     if (/^(en|de)coder\.positions/.test(path)) return path.split(".").slice(0, 2).join(".");
     if (/^(en|de)coder\.norm/.test(path)) return path.split(".").slice(0, 2).join(".");

@@ -29,10 +29,15 @@ export class TableElement extends HTMLElement {
     this.turn = 0;
   }
 
-  /** Read every cell the table can show with this one in focus. @param {Sheet} sheet @param {{row: number, col: number}} place */
+  /**
+   * Read every cell the table can show with this one in focus.
+   * @param {Sheet} sheet
+   * @param {{row: number, col: number}} place
+   */
   static touch(sheet, { row, col }) {
     const [top, left] = [Math.max(0, row - MOST_ROWS + 1), Math.max(0, col - MOST_COLS + 1)];
-    for (let r = top; r < Math.min(sheet.rows, top + MOST_ROWS); r++) for (let c = left; c < Math.min(sheet.cols, left + MOST_COLS); c++) sheet.read(r, c);
+    for (let r = top; r < Math.min(sheet.rows, top + MOST_ROWS); r++)
+      for (let c = left; c < Math.min(sheet.cols, left + MOST_COLS); c++) sheet.read(r, c);
   }
 
   /**
@@ -54,22 +59,57 @@ export class TableElement extends HTMLElement {
     const sheet = /** @type {Sheet} */ (this.sheet);
     const label = sheet.worded("row") ? 96 : 56;
     const room = Math.max(220, this.clientWidth || 640) - label - 24;
-    this.seenRows = Math.min(sheet.rows, MOST_ROWS, Math.max(5, Math.floor((innerHeight * 0.42 - 110) / ROW)));
+    this.seenRows = Math.min(
+      sheet.rows,
+      MOST_ROWS,
+      Math.max(5, Math.floor((innerHeight * 0.42 - 110) / ROW))
+    );
     this.seenCols = Math.min(sheet.cols, MOST_COLS, Math.max(2, Math.floor(room / COL)));
     const head = h("tr", {}, h("th", { class: "corner", scope: "col" }));
-    this.heads = Array.from({ length: this.seenCols }, () => head.appendChild(data("th", { scope: "col" })));
+    this.heads = Array.from({ length: this.seenCols }, () =>
+      head.appendChild(data("th", { scope: "col" }))
+    );
     const body = h("tbody");
+    /** @type {HTMLElement[]} */
     this.sides = [];
     this.cells = [];
     for (let r = 0; r < this.seenRows; r++) {
       const line = body.appendChild(h("tr", { role: "row" }));
       this.sides.push(line.appendChild(data("th", { scope: "row" })));
-      this.cells.push(Array.from({ length: this.seenCols }, (_, c) => line.appendChild(data("td", { role: "gridcell", tabindex: "-1", "data-r": r, "data-c": c }))));
+      this.cells.push(
+        Array.from({ length: this.seenCols }, (_, c) =>
+          line.appendChild(
+            data("td", { role: "gridcell", tabindex: "-1", "data-r": r, "data-c": c })
+          )
+        )
+      );
     }
-    const table = h("table", { role: "grid", translate: "no", "aria-rowcount": sheet.rows, "aria-colcount": sheet.cols, "aria-label": sheet.value.address }, h("thead", {}, head), body);
-    this.spacer = h("div", { class: "spacer", style: { height: `${(sheet.rows - this.seenRows) * ROW}px`, width: `${(sheet.cols - this.seenCols) * COL}px` } });
+    const table = h(
+      "table",
+      {
+        role: "grid",
+        translate: "no",
+        "aria-rowcount": sheet.rows,
+        "aria-colcount": sheet.cols,
+        "aria-label": sheet.value.address
+      },
+      h("thead", {}, head),
+      body
+    );
+    this.spacer = h("div", {
+      class: "spacer",
+      style: {
+        height: `${(sheet.rows - this.seenRows) * ROW}px`,
+        width: `${(sheet.cols - this.seenCols) * COL}px`
+      }
+    });
     this.placed = null; // where the frame was scrolled to last, by itself
-    this.frame = h("div", { class: "table-frame" }, h("div", { class: "table-sheet" }, table), this.spacer);
+    this.frame = h(
+      "div",
+      { class: "table-frame" },
+      h("div", { class: "table-sheet" }, table),
+      this.spacer
+    );
     this.frame.style.setProperty("--seen", String(this.seenRows));
     this.frame.addEventListener("scroll", () => this.scrolled(), { passive: true });
     table.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
@@ -83,7 +123,10 @@ export class TableElement extends HTMLElement {
 
   /** Bring the focused cell into the window. */
   reveal() {
-    const [rows, cols] = [/** @type {number} */ (this.seenRows), /** @type {number} */ (this.seenCols)];
+    const [rows, cols] = [
+      /** @type {number} */ (this.seenRows),
+      /** @type {number} */ (this.seenCols)
+    ];
     if (this.row < this.top) this.top = this.row;
     if (this.row >= this.top + rows) this.top = this.row - rows + 1;
     if (this.col < this.left) this.left = this.col;
@@ -92,7 +135,10 @@ export class TableElement extends HTMLElement {
     this.left = Math.max(0, Math.min(this.left, /** @type {Sheet} */ (this.sheet).cols - cols));
     if (!this.top && !this.left && !this.placed) return; // a new frame stands at its beginning
     const { room, over } = this.scroll();
-    this.frame.scrollTo((this.left / (over[0] || 1)) * room[0], (this.top / (over[1] || 1)) * room[1]);
+    this.frame.scrollTo(
+      (this.left / (over[0] || 1)) * room[0],
+      (this.top / (over[1] || 1)) * room[1]
+    );
     this.placed = [this.frame.scrollLeft, this.frame.scrollTop];
   }
 
@@ -102,15 +148,20 @@ export class TableElement extends HTMLElement {
     const { scrollWidth, clientWidth, scrollHeight, clientHeight } = this.frame;
     return {
       room: [Math.max(1, scrollWidth - clientWidth), Math.max(1, scrollHeight - clientHeight)],
-      over: [sheet.cols - /** @type {number} */ (this.seenCols), sheet.rows - /** @type {number} */ (this.seenRows)],
+      over: [
+        sheet.cols - /** @type {number} */ (this.seenCols),
+        sheet.rows - /** @type {number} */ (this.seenRows)
+      ]
     };
   }
 
   scrolled() {
     const { scrollLeft, scrollTop } = this.frame;
-    if (this.placed?.[0] === scrollLeft && this.placed[1] === scrollTop) return;
+    if (this.placed?.[0] === scrollLeft && this.placed?.[1] === scrollTop) return;
     const { room, over } = this.scroll();
-    const [left, top] = [scrollLeft, scrollTop].map((at, d) => Math.round(Math.min(1, at / room[d]) * over[d]));
+    const [left, top] = [scrollLeft, scrollTop].map((at, d) =>
+      Math.round(Math.min(1, at / room[d]) * over[d])
+    );
     this.placed = [scrollLeft, scrollTop];
     if (top === this.top && left === this.left) return;
     this.top = top;
@@ -139,32 +190,51 @@ export class TableElement extends HTMLElement {
       this.sides?.forEach((cell, r) => {
         cell.textContent = shown(sheet.word("row", this.top + r)) || String(this.top + r);
       });
-      this.cells.forEach((line, r) => line.forEach((cell, c) => {
-        const [row, col] = [this.top + r, this.left + c];
-        const x = sheet.read(row, col);
-        const why = sheet.masked(row, col);
-        const text = sheet.value.dtype === "bool" ? (x ? "✓" : "·") : float ? short(x) : String(x);
-        if (cell.textContent !== text) cell.textContent = text;
-        const packed = Number.isFinite(x) && !why ? colour(x) : 0;
-        cell.style.background = packed ? css(packed) : "";
-        cell.style.color = packed ? inkOn(packed) : "";
-        const kind = why ? `masked ${why}` : "";
-        if (cell.className !== kind) cell.className = kind;
-        const here = row === this.row && col === this.col;
-        const was = cell.getAttribute("aria-selected") === "true";
-        if (here !== was || !cell.hasAttribute("aria-selected")) {
-          cell.tabIndex = here ? 0 : -1;
-          cell.setAttribute("aria-selected", String(here));
-        }
-        if (!here) return cell.removeAttribute("aria-label"); // its headers name it; the cell in focus says it all
-        const rowWord = sheet.word("row", row);
-        const colWord = sheet.word("col", col);
-        cell.setAttribute("aria-label", `${titles[0]} ${rowWord === null ? row : `'${shown(rowWord)}'`}, ${titles[1]} ${colWord === null ? col : `'${shown(colWord)}'`}, ${name ?? op} ${text}${why ? `, ${t(`masked.${why}`)}` : ""}`);
-      }));
+      this.cells.forEach((line, r) =>
+        line.forEach((cell, c) => {
+          const [row, col] = [this.top + r, this.left + c];
+          const x = sheet.read(row, col);
+          const why = sheet.masked(row, col);
+          const text =
+            sheet.value.dtype === "bool" ? (x ? "✓" : "·") : float ? short(x) : String(x);
+          if (cell.textContent !== text) cell.textContent = text;
+          const packed = Number.isFinite(x) && !why ? colour(x) : 0;
+          cell.style.background = packed ? css(packed) : "";
+          cell.style.color = packed ? inkOn(packed) : "";
+          const kind = why ? `masked ${why}` : "";
+          if (cell.className !== kind) cell.className = kind;
+          const here = row === this.row && col === this.col;
+          const was = cell.getAttribute("aria-selected") === "true";
+          if (here !== was || !cell.hasAttribute("aria-selected")) {
+            cell.tabIndex = here ? 0 : -1;
+            cell.setAttribute("aria-selected", String(here));
+          }
+          // Its headers name a cell; the one in focus says it all.
+          if (!here) return cell.removeAttribute("aria-label");
+          const named = (/** @type {"row" | "col"} */ axis, /** @type {number} */ n) => {
+            const word = sheet.word(axis, n);
+            return word === null ? n : `'${shown(word)}'`;
+          };
+          const label = [
+            `${titles[0]} ${named("row", row)}`,
+            `${titles[1]} ${named("col", col)}`,
+            `${name ?? op} ${text}`
+          ];
+          if (why) label.push(t(`masked.${why}`));
+          cell.setAttribute("aria-label", label.join(", "));
+        })
+      );
     };
     const turn = ++this.turn;
     if (trace.here(sheet.id)) write();
-    else void trace.settled(() => this.cells.forEach((line, r) => line.forEach((_, c) => sheet.read(this.top + r, this.left + c)))).then(() => turn === this.turn && write());
+    else
+      void trace
+        .settled(() =>
+          this.cells.forEach((line, r) =>
+            line.forEach((_, c) => sheet.read(this.top + r, this.left + c))
+          )
+        )
+        .then(() => turn === this.turn && write());
   }
 
   /** @param {number} row @param {number} col @param {"walk" | "open"} how */
@@ -189,10 +259,14 @@ export class TableElement extends HTMLElement {
     const sheet = /** @type {Sheet} */ (this.sheet);
     /** @type {Record<string, [number, number]>} */
     const moves = {
-      ArrowUp: [this.row - (far ? sheet.rows : 1), this.col], ArrowDown: [this.row + (far ? sheet.rows : 1), this.col],
-      ArrowLeft: [this.row, this.col - (far ? sheet.cols : 1)], ArrowRight: [this.row, this.col + (far ? sheet.cols : 1)],
-      Home: [far ? 0 : this.row, 0], End: [far ? sheet.rows : this.row, sheet.cols],
-      PageUp: [this.row - page, this.col], PageDown: [this.row + page, this.col],
+      ArrowUp: [this.row - (far ? sheet.rows : 1), this.col],
+      ArrowDown: [this.row + (far ? sheet.rows : 1), this.col],
+      ArrowLeft: [this.row, this.col - (far ? sheet.cols : 1)],
+      ArrowRight: [this.row, this.col + (far ? sheet.cols : 1)],
+      Home: [far ? 0 : this.row, 0],
+      End: [far ? sheet.rows : this.row, sheet.cols],
+      PageUp: [this.row - page, this.col],
+      PageDown: [this.row + page, this.col]
     };
     if (event.key in moves) {
       event.preventDefault();

@@ -1,4 +1,7 @@
-/** `<cut-training>`: one training step — loss, gradients, update — on the same map with the arrows reversed. */
+/**
+ * `<cut-training>`: one training step — loss, gradients, update — on the same map with the arrows
+ * reversed.
+ */
 import { data, fill, h, press, t } from "./dom.js";
 import { LookElement } from "./look.js";
 import { full, inline } from "./numbers.js";
@@ -17,41 +20,195 @@ export class TrainingElement extends HTMLElement {
     }
     const { trace, training } = session;
     const loss = trace.addresses.get("loss");
-    const facts = Object.entries(training?.facts ?? {}).map(([name, value]) => h("div", {}, h("dt", {}, t(`training.${name}`) === `training.${name}` ? data("span", {}, name) : t(`training.${name}`)), data("dd", {}, typeof value === "number" ? inline(value) : String(value))));
-    fill(this, this.pair(app, training),
-      h("div", { class: "phases", role: "group", "aria-label": t("training.phases") }, PHASES.map((name) => press({ "aria-pressed": String(name === phase), "data-phase": name, onclick: () => go({ phase: name, at: "" }) }, t(`phase.${name}`))),
-        loss === undefined ? null : press({ translate: "no", class: "link", id: "open-loss", onclick: () => go({ at: trace.address({ id: loss, index: trace.values[loss].shape.map(() => 0) }), phase: "forward", place: "" }) }, "loss = ", h("b", {}, await trace.settled(() => full(trace.read(loss, trace.values[loss].shape.map(() => 0)), "float32")))),
-        h("dl", { class: "facts inline" }, facts)),
-      h("p", { class: "hint" }, t(`phase.${phase}.text`)), this.look);
-    await this.look.show(session.structure, { ...options, extra: (/** @type {any} */ structure, /** @type {string} */ place) => this.weights(structure, place) });
+    const facts = Object.entries(training?.facts ?? {}).map(([name, value]) =>
+      h(
+        "div",
+        {},
+        h(
+          "dt",
+          {},
+          t(`training.${name}`) === `training.${name}`
+            ? data("span", {}, name)
+            : t(`training.${name}`)
+        ),
+        data("dd", {}, typeof value === "number" ? inline(value) : String(value))
+      )
+    );
+    fill(
+      this,
+      this.pair(app, training),
+      h(
+        "div",
+        { class: "phases", role: "group", "aria-label": t("training.phases") },
+        PHASES.map((name) =>
+          press(
+            {
+              "aria-pressed": String(name === phase),
+              "data-phase": name,
+              onclick: () => go({ phase: name, at: "" })
+            },
+            t(`phase.${name}`)
+          )
+        ),
+        loss === undefined
+          ? null
+          : press(
+              {
+                translate: "no",
+                class: "link",
+                id: "open-loss",
+                onclick: () =>
+                  go({
+                    at: trace.address({ id: loss, index: trace.values[loss].shape.map(() => 0) }),
+                    phase: "forward",
+                    place: ""
+                  })
+              },
+              "loss = ",
+              h(
+                "b",
+                {},
+                await trace.settled(() =>
+                  full(
+                    trace.read(
+                      loss,
+                      trace.values[loss].shape.map(() => 0)
+                    ),
+                    "float32"
+                  )
+                )
+              )
+            ),
+        h("dl", { class: "facts inline" }, facts)
+      ),
+      h("p", { class: "hint" }, t(`phase.${phase}.text`)),
+      this.look
+    );
+    await this.look.show(session.structure, {
+      ...options,
+      extra: (/** @type {any} */ structure, /** @type {string} */ place) =>
+        this.weights(structure, place)
+    });
   }
 
-  /** The weights of a place: before, gradient, after. @param {import("./structure.js").Structure} structure @param {string} place */
+  /**
+   * The weights of a place: before, gradient, after.
+   * @param {import("./structure.js").Structure} structure
+   * @param {string} place
+   */
   weights(structure, place) {
     const { trace } = structure;
-    const within = (/** @type {string} */ address) => place !== "" && (address === place || address.startsWith(`${place}.`));
-    const found = trace.values.map((value, id) => ({ value, id })).filter(({ value, id }) => value.op === "source" && trace.rule(id).source === "parameter" && value.grad !== undefined && value.before === undefined && within(value.address));
+    const within = (/** @type {string} */ address) =>
+      place !== "" && (address === place || address.startsWith(`${place}.`));
+    const found = trace.values
+      .map((value, id) => ({ value, id }))
+      .filter(
+        ({ value, id }) =>
+          value.op === "source" &&
+          trace.rule(id).source === "parameter" &&
+          value.grad !== undefined &&
+          value.before === undefined &&
+          within(value.address)
+      );
     if (!found.length) return null;
-    const cell = (/** @type {number | undefined} */ id, /** @type {string} */ text) => h("td", {}, id === undefined ? "–" : press({ translate: "no", class: "link", onclick: () => go({ at: trace.address({ id, index: trace.values[id].shape.map(() => 0) }), place }) }, text));
-    return h("details", { class: "weights", open: true }, h("summary", {}, t("training.weights", { n: found.length })),
-      h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["weight", "before", "gradient", "after"].map((name) => h("th", { scope: "col" }, t(`training.${name}`))))),
-        h("tbody", {}, found.map(({ value, id }) => h("tr", {}, data("th", { scope: "row" }, value.address.slice(place.length + 1), " ", h("small", {}, value.shape.join("×"))), cell(id, t("training.before")), cell(value.grad, t("training.gradient")), cell(value.after, t("training.after")))))));
+    const cell = (/** @type {number | undefined} */ id, /** @type {string} */ text) =>
+      h(
+        "td",
+        {},
+        id === undefined
+          ? "–"
+          : press(
+              {
+                translate: "no",
+                class: "link",
+                onclick: () =>
+                  go({
+                    at: trace.address({ id, index: trace.values[id].shape.map(() => 0) }),
+                    place
+                  })
+              },
+              text
+            )
+      );
+    return h(
+      "details",
+      { class: "weights", open: true },
+      h("summary", {}, t("training.weights", { n: found.length })),
+      h(
+        "table",
+        { class: "plain" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["weight", "before", "gradient", "after"].map((name) =>
+              h("th", { scope: "col" }, t(`training.${name}`))
+            )
+          )
+        ),
+        h(
+          "tbody",
+          {},
+          found.map(({ value, id }) =>
+            h(
+              "tr",
+              {},
+              data(
+                "th",
+                { scope: "row" },
+                value.address.slice(place.length + 1),
+                " ",
+                h("small", {}, value.shape.join("×"))
+              ),
+              cell(id, t("training.before")),
+              cell(value.grad, t("training.gradient")),
+              cell(value.after, t("training.after"))
+            )
+          )
+        )
+      )
+    );
   }
 
   /** The pair the step learns from. @param {any} app @param {any} training */
   pair(app, training) {
-    if (!app.info.served) return training ? data("p", { class: "pair" }, `${training.source} → ${training.target}`) : null;
-    return h("form", { class: "pair", onsubmit: (/** @type {any} */ event) => {
-      event.preventDefault();
-      go({ text: event.target.elements.source.value, target: event.target.elements.target.value, at: "" });
-    } },
-      h("label", {}, h("span", {}, t("training.source")), h("input", { name: "source", value: training?.source ?? where().text })),
-      h("label", {}, h("span", {}, t("training.target")), h("input", { name: "target", value: training?.target ?? where().target ?? "" })),
-      h("button", { type: "submit" }, t("training.run")));
+    if (!app.info.served)
+      return training
+        ? data("p", { class: "pair" }, `${training.source} → ${training.target}`)
+        : null;
+    return h(
+      "form",
+      {
+        class: "pair",
+        onsubmit: (/** @type {any} */ event) => {
+          event.preventDefault();
+          go({
+            text: event.target.elements.source.value,
+            target: event.target.elements.target.value,
+            at: ""
+          });
+        }
+      },
+      h(
+        "label",
+        {},
+        h("span", {}, t("training.source")),
+        h("input", { name: "source", value: training?.source ?? where().text })
+      ),
+      h(
+        "label",
+        {},
+        h("span", {}, t("training.target")),
+        h("input", { name: "target", value: training?.target ?? where().target ?? "" })
+      ),
+      h("button", { type: "submit" }, t("training.run"))
+    );
   }
 
   /** @param {any} focus */
-  async focus(focus) {
-    await this.look?.focus(focus);
+  async turnTo(focus) {
+    await this.look?.turnTo(focus);
   }
 }

@@ -3,22 +3,35 @@ import { data, h, svg, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { short } from "./numbers.js";
 
-/** @typedef {{number: number, parent: number | null, step: number, piece: string, log_probability: number, total: number, score: number, fate: string}} Node */
+/**
+ * @typedef {{
+ *   number: number, parent: number | null, step: number, piece: string, log_probability: number,
+ *   total: number, score: number, fate: string
+ * }} Node
+ */
 
 const COLUMN = 92;
 const ROW = 30;
 
-/** @param {{nodes: Node[], best: number, beam: number}} tree @param {(step: number) => void} open */
+/**
+ * @param {{nodes: Node[], best: number, beam: number}} tree
+ * @param {(step: number) => void} open
+ */
 export function beamTree(tree, open) {
   const winning = new Set();
-  for (let n = /** @type {number | null} */ (tree.best); n !== null; n = tree.nodes[n].parent) winning.add(n);
+  for (let n = /** @type {number | null} */ (tree.best); n !== null; n = tree.nodes[n].parent)
+    winning.add(n);
   /** @type {Map<number, Node[]>} */
   const children = new Map();
-  for (const node of tree.nodes) if (node.parent !== null) children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
+  for (const node of tree.nodes)
+    if (node.parent !== null)
+      children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
   const rows = new Map();
   let next = 0;
   const place = (/** @type {Node} */ node) => {
-    const below = (children.get(node.number) ?? []).sort((a, b) => Number(winning.has(b.number)) - Number(winning.has(a.number)) || b.total - a.total);
+    const below = (children.get(node.number) ?? []).sort(
+      (a, b) => Number(winning.has(b.number)) - Number(winning.has(a.number)) || b.total - a.total
+    );
     if (!below.length) rows.set(node.number, next++);
     else {
       below.forEach(place);
@@ -30,25 +43,102 @@ export function beamTree(tree, open) {
   const [width, height] = [(depth + 1) * COLUMN + 40, next * ROW + 20];
   const x = (/** @type {Node} */ node) => 8 + node.step * COLUMN;
   const y = (/** @type {Node} */ node) => 16 + rows.get(node.number) * ROW;
-  const lines = tree.nodes.filter((node) => node.parent !== null).map((node) => {
-    const parent = tree.nodes[/** @type {number} */ (node.parent)];
-    const [x0, y0, x1, y1] = [x(parent) + COLUMN - 22, y(parent), x(node) - 6, y(node)];
-    return svg("path", { class: `edge ${winning.has(node.number) ? "won" : node.fate}`, d: `M${x0} ${y0}C${x0 + 12} ${y0} ${x1 - 12} ${y1} ${x1} ${y1}` });
-  });
-  const words = tree.nodes.map((node) => svg("g", { class: `node ${winning.has(node.number) ? "won" : node.fate}`, transform: `translate(${x(node)} ${y(node)})`, onclick: () => open(Math.max(0, node.step - 1)) },
-    svg("title", {}, `${shown(node.piece)}  ${t(`fate.${winning.has(node.number) ? "won" : node.fate}`)}  log P ${short(node.log_probability)}  Σ ${short(node.total)}`),
-    svg("text", { y: -1 }, clip(shown(node.piece))), svg("text", { class: "score", y: 10 }, node.step ? short(node.total) : "")));
+  const lines = tree.nodes
+    .filter((node) => node.parent !== null)
+    .map((node) => {
+      const parent = tree.nodes[/** @type {number} */ (node.parent)];
+      const [x0, y0, x1, y1] = [x(parent) + COLUMN - 22, y(parent), x(node) - 6, y(node)];
+      return svg("path", {
+        class: `edge ${winning.has(node.number) ? "won" : node.fate}`,
+        d: `M${x0} ${y0}C${x0 + 12} ${y0} ${x1 - 12} ${y1} ${x1} ${y1}`
+      });
+    });
+  const words = tree.nodes.map((node) =>
+    svg(
+      "g",
+      {
+        class: `node ${winning.has(node.number) ? "won" : node.fate}`,
+        transform: `translate(${x(node)} ${y(node)})`,
+        onclick: () => open(Math.max(0, node.step - 1))
+      },
+      svg(
+        "title",
+        {},
+        [
+          shown(node.piece),
+          t(`fate.${winning.has(node.number) ? "won" : node.fate}`),
+          `log P ${short(node.log_probability)}`,
+          `Σ ${short(node.total)}`
+        ].join("  ")
+      ),
+      svg("text", { y: -1 }, clip(shown(node.piece))),
+      svg("text", { class: "score", y: 10 }, node.step ? short(node.total) : "")
+    )
+  );
   const label = t("beam.label", { n: tree.nodes.length, beam: tree.beam });
-  return h("div", { class: "scroll-x" }, svg("svg", { class: "beam-tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, translate: "no" }, lines, words),
-    h("p", { class: "key" }, ["won", "kept", "finished", "pruned"].map((fate) => h("span", { class: `fate ${fate}` }, t(`fate.${fate}`)))),
-    h("details", { class: "as-table" }, h("summary", {}, t("beam.table")), data("table", { class: "plain" },
-      h("tbody", {}, tree.nodes.slice(1).map((node) => h("tr", {}, h("td", {}, String(node.step)), h("td", {}, pathOf(tree, node)), h("td", {}, short(node.log_probability)), h("td", {}, short(node.total)), h("td", {}, short(node.score)), h("td", {}, t(`fate.${winning.has(node.number) ? "won" : node.fate}`))))))));
+  return h(
+    "div",
+    { class: "scroll-x" },
+    svg(
+      "svg",
+      {
+        class: "beam-tree",
+        width,
+        height,
+        viewBox: `0 0 ${width} ${height}`,
+        role: "img",
+        "aria-label": label,
+        translate: "no"
+      },
+      lines,
+      words
+    ),
+    h(
+      "p",
+      { class: "key" },
+      ["won", "kept", "finished", "pruned"].map((fate) =>
+        h("span", { class: `fate ${fate}` }, t(`fate.${fate}`))
+      )
+    ),
+    h(
+      "details",
+      { class: "as-table" },
+      h("summary", {}, t("beam.table")),
+      data(
+        "table",
+        { class: "plain" },
+        h(
+          "tbody",
+          {},
+          tree.nodes
+            .slice(1)
+            .map((node) =>
+              h(
+                "tr",
+                {},
+                h("td", {}, String(node.step)),
+                h("td", {}, pathOf(tree, node)),
+                h("td", {}, short(node.log_probability)),
+                h("td", {}, short(node.total)),
+                h("td", {}, short(node.score)),
+                h("td", {}, t(`fate.${winning.has(node.number) ? "won" : node.fate}`))
+              )
+            )
+        )
+      )
+    )
+  );
 }
 
 /** @param {{nodes: Node[]}} tree @param {Node} node */
 function pathOf(tree, node) {
   const words = [];
-  for (let at = /** @type {Node | null} */ (node); at && at.parent !== null; at = tree.nodes[at.parent]) words.unshift(shown(at.piece));
+  for (
+    let at = /** @type {Node | null} */ (node);
+    at && at.parent !== null;
+    at = tree.nodes[at.parent]
+  )
+    words.unshift(shown(at.piece));
   return words.join(" ");
 }
 

@@ -1,4 +1,7 @@
-/** `<cut-walk>`: the thirteen steps on the reader's own sentence; a narrow reading column beside the stage. */
+/**
+ * `<cut-walk>`: the thirteen steps on the reader's own sentence; a narrow reading column beside the
+ * stage.
+ */
 import { fill, h, press, t } from "./dom.js";
 import { range } from "./heat.js";
 import { LookElement } from "./look.js";
@@ -17,14 +20,24 @@ export const WALK = [
   { place: "encoder.layers.0.self_attention", show: ["encoder.layers.0.self_attention.scaled"] },
   { place: "encoder.layers.0.self_attention", show: ["encoder.layers.0.self_attention.weights"] },
   { place: "encoder.layers.0.self_attention", show: ["encoder.layers.0.self_attention.context"] },
-  { place: "encoder.layers.0.self_attention_add_norm", show: ["encoder.layers.0.self_attention_add_norm.normed"] },
+  {
+    place: "encoder.layers.0.self_attention_add_norm",
+    show: ["encoder.layers.0.self_attention_add_norm.normed"]
+  },
   { place: "encoder.layers.0.feed_forward", show: ["encoder.layers.0.feed_forward.hidden"] },
-  { place: "decoder.layers.0.self_attention", show: ["decoder.layers.0.self_attention.masked", "decoder.layers.0.self_attention.weights"] },
+  {
+    place: "decoder.layers.0.self_attention",
+    show: ["decoder.layers.0.self_attention.masked", "decoder.layers.0.self_attention.weights"]
+  },
   { place: "decoder.layers.0.cross_attention", show: ["decoder.layers.0.cross_attention.weights"] },
-  { place: "output", show: ["probabilities", "output.logits"] },
+  { place: "output", show: ["probabilities", "output.logits"] }
 ];
 
-/** The cell a step looks at: the last row is the newest word. @param {import("./trace.js").Trace} trace @param {string[]} addresses */
+/**
+ * The cell a step looks at: the last row is the newest word.
+ * @param {import("./trace.js").Trace} trace
+ * @param {string[]} addresses
+ */
 function cellOf(trace, addresses) {
   for (const address of addresses) {
     const id = trace.addresses.get(address);
@@ -37,7 +50,13 @@ function cellOf(trace, addresses) {
 }
 
 export class WalkElement extends HTMLElement {
-  /** @param {{trace: import("./trace.js").Trace, structure: import("./structure.js").Structure, translation: any}} session @param {any} options */
+  /**
+   * @param {{
+   *   trace: import("./trace.js").Trace, structure: import("./structure.js").Structure,
+   *   translation: any
+   * }} session
+   * @param {any} options
+   */
   async show(session, options) {
     const last = WALK.length;
     const n = Math.min(last, Math.max(1, Number(where().walk || 1)));
@@ -46,25 +65,63 @@ export class WalkElement extends HTMLElement {
     this.look = /** @type {LookElement} */ (document.createElement("cut-look"));
     const reading = h("article", { class: "reading" });
     fill(this, h("div", { class: "walk" }, reading, this.look));
-    const to = (/** @type {number} */ step) => go({ walk: String(step), at: "", place: "", step: "" });
+    const to = (/** @type {number} */ step) =>
+      go({ walk: String(step), at: "", place: "", step: "" });
     const revealed = Boolean(where().at);
-    fill(reading,
+    fill(
+      reading,
       h("p", { class: "count" }, t("walk.count", { n, of: last })),
       h("h1", {}, t(`walk.${n}.title`)),
-      t(`walk.${n}.text`).split("\n").map((text) => h("p", {}, text)),
-      h("section", { class: "question" }, h("h2", {}, t("walk.question")), h("p", {}, t(`walk.${n}.ask`)),
-        revealed ? h("p", { class: "answer" }, t(`walk.${n}.answer`)) : press({ id: "reveal", onclick: () => go({ at: cellOf(session.trace, show), place }) }, t("walk.reveal"))),
-      h("div", { class: "buttons" },
+      t(`walk.${n}.text`)
+        .split("\n")
+        .map((text) => h("p", {}, text)),
+      h(
+        "section",
+        { class: "question" },
+        h("h2", {}, t("walk.question")),
+        h("p", {}, t(`walk.${n}.ask`)),
+        revealed
+          ? h("p", { class: "answer" }, t(`walk.${n}.answer`))
+          : press(
+              { id: "reveal", onclick: () => go({ at: cellOf(session.trace, show), place }) },
+              t("walk.reveal")
+            )
+      ),
+      h(
+        "div",
+        { class: "buttons" },
         press({ id: "back", disabled: n === 1, onclick: () => to(n - 1) }, t("step.back")),
-        press({ id: "next", disabled: n === last, class: "primary", onclick: () => to(n + 1) }, t("step.next"))),
-      h("ol", { class: "walk-list" }, range(last).map((k) => h("li", { class: k + 1 === n ? "here" : "" }, press({ "aria-current": k + 1 === n ? "step" : undefined, onclick: () => to(k + 1) }, t(`walk.${k + 1}.title`))))));
-    await this.look.show(session.structure, { ...options, place: session.structure.modules.has(options.place || place) ? options.place || place : "" });
+        press(
+          { id: "next", disabled: n === last, class: "primary", onclick: () => to(n + 1) },
+          t("step.next")
+        )
+      ),
+      h(
+        "ol",
+        { class: "walk-list" },
+        range(last).map((k) =>
+          h(
+            "li",
+            { class: k + 1 === n ? "here" : "" },
+            press(
+              { "aria-current": k + 1 === n ? "step" : undefined, onclick: () => to(k + 1) },
+              t(`walk.${k + 1}.title`)
+            )
+          )
+        )
+      )
+    );
+    await this.look.show(session.structure, {
+      ...options,
+      place: session.structure.modules.has(options.place || place) ? options.place || place : ""
+    });
   }
 
   /** @param {any} focus */
-  async focus(focus) {
+  async turnTo(focus) {
     const reveal = this.querySelector("#reveal");
-    if (reveal && focus) reveal.replaceWith(h("p", { class: "answer" }, t(`walk.${this.n}.answer`)));
-    await this.look?.focus(focus);
+    if (reveal && focus)
+      reveal.replaceWith(h("p", { class: "answer" }, t(`walk.${this.n}.answer`)));
+    await this.look?.turnTo(focus);
   }
 }
