@@ -33,7 +33,7 @@ def test_it_listens_on_this_machine_only(folder: Path) -> None:
         server = Server(app, listening).start()
         try:
             assert listening.getsockname()[0] == "127.0.0.1"
-            answer = httpx.get(server.url, timeout=20)
+            answer = httpx.get(server.url, timeout=60)
             assert answer.status_code == 200
             assert "server" not in answer.headers
         finally:
