@@ -1,5 +1,6 @@
 """Listening on this machine, and one line when that cannot be."""
 
+import asyncio
 import socket
 from pathlib import Path
 
@@ -25,6 +26,27 @@ def test_a_busy_port_is_told_before_the_model_is_read(tmp_path: Path) -> None:
 def test_an_impossible_port_is_one_line() -> None:
     with pytest.raises(InputError, match="cannot listen"):
         bound("127.0.0.1", 700_000)
+
+
+def test_short_answers_are_not_held_back() -> None:
+    """A connection sends what it has at once (TCP_NODELAY), however little that is."""
+
+    async def accepted() -> int:
+        told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            ours = writer.get_extra_info("socket")
+            told.set_result(ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with bound("127.0.0.1", 0) as listening:
+            async with await asyncio.start_server(answer, sock=listening):
+                _, caller = await asyncio.open_connection(*listening.getsockname())
+                at_once = await told
+                caller.close()
+                return at_once
+
+    assert asyncio.run(accepted()) != 0
 
 
 def test_it_listens_on_this_machine_only(folder: Path) -> None:

@@ -28,6 +28,7 @@ from cutaway.glass.values import DTYPES, Buffer
 
 CELLS = 1 << 22  # the largest window one call returns
 SEEN = 1 << 30  # the largest matrix a picture is made of
+AT_ONCE = 1 << 22  # cells pooled in one go; more cost memory, band by band they cost time
 
 
 class Traces:
@@ -120,7 +121,9 @@ class Served:
                 f"ask for at most as many, and {CELLS:,}"
             )
         matrix = numbers[offset:].as_strided(shape, strides)
-        return raw(torch.cat([_pooled(rows, size[1]) for rows in _bands(matrix, size[0])]))
+        if matrix.numel() <= AT_ONCE:
+            return raw(_pooled(matrix, size))
+        return raw(torch.cat([_pooled(rows, (1, size[1])) for rows in _bands(matrix, size[0])]))
 
     def extent(self, number: int) -> tuple[float, float, bool]:
         """Smallest and largest finite number of a value, and whether all its numbers are finite."""
@@ -246,8 +249,8 @@ def _bands(matrix: Tensor, count: int) -> Iterator[Tensor]:
         yield matrix[place * len(matrix) // count : -(-(place + 1) * len(matrix) // count)]
 
 
-def _pooled(rows: Tensor, count: int) -> Tensor:
-    """Of the cells of these rows that fall on each of `count` points, the largest in size."""
-    size = rows.abs() if rows.dtype in (torch.float32, torch.float64) else rows.double().abs()
-    _, places = F.adaptive_max_pool2d(size[None], (1, count), return_indices=True)
-    return rows.flatten()[places.flatten()]
+def _pooled(cells: Tensor, size: tuple[int, int]) -> Tensor:
+    """Of the cells that fall on each of `size` points, the largest: row by row."""
+    large = cells.abs() if cells.dtype in (torch.float32, torch.float64) else cells.double().abs()
+    _, places = F.adaptive_max_pool2d(large[None], size, return_indices=True)
+    return cells.flatten()[places.flatten()]

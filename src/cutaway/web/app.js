@@ -316,7 +316,12 @@ export class App {
             open: (path) => this.openPlace(path)
           });
       });
-    this.drawBar(place, session, layer, step, head);
+    const { snapshots } = this.info;
+    const scrubbed = [general, place.view, layer, place.snapshot, snapshots?.length].join("|");
+    if (this.changed("bar", scrubbed))
+      void painted().then(() => {
+        if (this.drawn.get("bar") === scrubbed) this.drawBar(place, session, layer, step, head);
+      });
     if (place.view === "lessons")
       void 0; // a lesson inspects its own runs
     else if (session && focus?.index)
@@ -425,8 +430,9 @@ export class App {
       snapshots: this.info.snapshots ?? [],
       snapshot: place.snapshot ?? "",
       setHead: (n) =>
-        go({ head: String(n), at: session ? moveHead(session.structure, place.at, n) : "" }),
+        go({ head: String(n), at: session ? moveHead(session.structure, where().at, n) : "" }),
       setLayer: (n) => {
+        const place = where();
         const swap = (/** @type {string} */ path) =>
           path.replace(/^((?:en|de)coder\.layers\.)\d+/, `$1${n}`);
         const moved =

@@ -1,6 +1,6 @@
 /** `<cut-table>`: the matrix in focus as a real table that is walked with the arrow keys. */
 import { css, inkOn } from "./colour.js";
-import { data, fill, h, isDark, t } from "./dom.js";
+import { data, fill, h, isDark, painted, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { short } from "./numbers.js";
 
@@ -10,6 +10,14 @@ const ROW = 26;
 const COL = 70;
 const MOST_ROWS = 26;
 const MOST_COLS = 30;
+
+/**
+ * How wide tables were, by circumstances: to ask before a table is painted lays the page out twice.
+ * @type {Map<string, number>}
+ */
+const WIDTHS = new Map();
+const circumstances = () =>
+  [innerWidth, document.body.className, document.body.dataset.view].join("|");
 
 export class TableElement extends HTMLElement {
   constructor() {
@@ -54,11 +62,12 @@ export class TableElement extends HTMLElement {
     this.draw();
   }
 
-  /** As many cells as fit; the rest is reached by scrolling or walking. */
-  build() {
+  /** As many cells as fit; the rest is reached by scrolling or walking. @param {boolean} sure */
+  build(sure = false) {
     const sheet = /** @type {Sheet} */ (this.sheet);
     const label = sheet.worded("row") ? 96 : 56;
-    const room = Math.max(220, this.clientWidth || 640) - label - 24;
+    this.width = WIDTHS.get(circumstances()) ?? (this.clientWidth || 640);
+    const room = Math.max(220, this.width) - label - 24;
     this.seenRows = Math.min(
       sheet.rows,
       MOST_ROWS,
@@ -104,6 +113,7 @@ export class TableElement extends HTMLElement {
       }
     });
     this.placed = null; // where the frame was scrolled to last, by itself
+    this.fitted = false;
     this.frame = h(
       "div",
       { class: "table-frame" },
@@ -119,6 +129,27 @@ export class TableElement extends HTMLElement {
       this.move(this.top + Number(cell.dataset.r), this.left + Number(cell.dataset.c), "open");
     });
     fill(this, this.frame);
+    const { frame } = this;
+    void painted().then(() => this.frame === frame && this.fit(sure));
+  }
+
+  /**
+   * Once painted: all anew if the table is not as wide as assumed, else the scroll bars.
+   * @param {boolean} sure
+   */
+  fit(sure) {
+    const width = this.clientWidth;
+    if (width) WIDTHS.set(circumstances(), width);
+    if (width && width !== this.width && !sure) {
+      const focused = this.contains(document.activeElement);
+      this.build(true);
+      this.reveal();
+      this.draw();
+      if (focused) this.focusCell();
+      return;
+    }
+    this.fitted = true;
+    if (this.top || this.left) this.align();
   }
 
   /** Bring the focused cell into the window. */
@@ -133,7 +164,11 @@ export class TableElement extends HTMLElement {
     if (this.col >= this.left + cols) this.left = this.col - cols + 1;
     this.top = Math.max(0, Math.min(this.top, /** @type {Sheet} */ (this.sheet).rows - rows));
     this.left = Math.max(0, Math.min(this.left, /** @type {Sheet} */ (this.sheet).cols - cols));
-    if (!this.top && !this.left && !this.placed) return; // a new frame stands at its beginning
+    if (this.fitted) this.align();
+  }
+
+  /** Scroll the frame to where its window stands. */
+  align() {
     const { room, over } = this.scroll();
     this.frame.scrollTo(
       (this.left / (over[0] || 1)) * room[0],
