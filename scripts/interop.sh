@@ -38,7 +38,7 @@ environment notebook constraints.txt nbconvert==7.17.2 ipykernel==7.4.0
 # The page's scripts are checked by programs of their own kind.
 if [ ! -e "$place/page/node_modules/.bin/tsc" ]; then
     rm -f "$place/page.failed"
-    if ! npm install --silent --no-audit --no-fund --prefix "$place/page" \
+    if ! timeout 300 npm install --silent --no-audit --no-fund --prefix "$place/page" \
         prettier@3.9.10 typescript@7.0.2 >"$place/page.log" 2>&1; then
         echo "npm cannot install prettier and typescript" | tee "$place/page.failed"
     fi

@@ -359,6 +359,7 @@ def test_the_page_of_a_run_begins_before_its_model(
         (tmp_path / "model.run" / "log.jsonl").write_text('{"update": 10, "loss": 2.0}\n')
         page.wait_for_selector("cut-learn > .hint:text('Learning: step 10')")
         page.wait_for_selector(".film canvas")
+        page.wait_for_selector("cut-bar .snapshot input")
         assert page.inner_text("#model-name") == "model en→fr"
         page.fill("#text", TEXT)
         page.press("#text", "Enter")

@@ -34,11 +34,9 @@ export class BarElement extends HTMLElement {
    * @param {BarOptions["snapshots"]} snapshots
    */
   grown(snapshots) {
-    if (
-      this.options?.snapshots.length !== snapshots.length &&
-      !this.contains(document.activeElement)
-    )
-      this.show({ .../** @type {BarOptions} */ (this.options), snapshots });
+    const { options } = this;
+    if (!options || options.snapshots.length === snapshots.length) return;
+    if (!this.contains(document.activeElement)) this.show({ ...options, snapshots });
   }
 
   /** @param {BarOptions} options */
