@@ -36,12 +36,13 @@ environment libretranslate "$place/torch.txt" libretranslate==1.9.6
 environment notebook constraints.txt nbconvert==7.17.2 ipykernel==7.4.0
 
 # The page's scripts are checked by programs of their own kind.
-if [ ! -e "$place/page/node_modules/.bin/tsc" ]; then
+tools=$place/page/node_modules/.bin
+if ! "$tools/tsc" --version >/dev/null 2>&1; then
     rm -f "$place/page.failed"
-    if ! timeout 300 npm install --silent --no-audit --no-fund --prefix "$place/page" \
-        prettier@3.9.10 typescript@7.0.2 >"$place/page.log" 2>&1; then
-        echo "npm cannot install prettier and typescript" | tee "$place/page.failed"
-    fi
+    { timeout 300 npm install --silent --no-audit --no-fund --prefix "$place/page" \
+        prettier@3.9.10 typescript@7.0.2 && "$tools/tsc" --version && "$tools/prettier" --version
+    } >"$place/page.log" 2>&1 ||
+        echo "npm gives no prettier and typescript" | tee "$place/page.failed"
 fi
 
 # LibreOffice recomputes exported spreadsheets; without it that test skips and says so.
