@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -43,6 +45,16 @@ def test_unknown_command_is_one_clear_complaint() -> None:
     assert result.returncode != 0
     assert "frobnicate" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"), [("/nowhere/x.ipynb", "No such file"), ("/dev/full", "No space left")]
+)
+def test_a_place_that_cannot_be_written_is_one_line(place: str, reason: str) -> None:
+    result = run("lesson", "by-hand", "--notebook", place)
+    assert result.returncode == 2
+    assert reason in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_every_command_has_help_and_docs_cli_is_what_the_commands_say() -> None:

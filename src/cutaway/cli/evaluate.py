@@ -85,13 +85,13 @@ def evaluate(
             lowercase=lowercase,
             samples=bootstrap or 1000,
         )
+    _print(found, comparison, as_json=as_json)  # first: a path that cannot be written loses nothing
     if output is not None:
         output.write_text("".join(f"{text}\n" for text in found[0].hypotheses), encoding="utf-8")
     if html is not None:
         html.write_text(
             report(list(zip(translators, found, strict=True)), comparison), encoding="utf-8"
         )
-    _print(found, comparison, as_json=as_json)
 
 
 def _show(bar: "Progress", task: "TaskID", done: int, of: int) -> None:

@@ -66,7 +66,7 @@ app.command()(serve)
 
 
 def main() -> None:
-    """Run the command line; a CutawayError becomes one line on stderr and exit status 2."""
+    """Run the command line; what a user can cause becomes one line on stderr and exit status 2."""
     try:
         app(prog_name="cutaway")
     except CutawayError as error:
@@ -75,3 +75,11 @@ def main() -> None:
     except BrokenPipeError:  # `cutaway … | head`: the reader left, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except OSError as error:  # a path that cannot be read or written, a full disk
+        about = f"{error.filename}: " if error.filename else ""
+        typer.echo(
+            f"cutaway: {about}{error.strerror or error}; give a path that can be read or written, "
+            f"with room on its disk",
+            err=True,
+        )
+        sys.exit(2)

@@ -127,7 +127,7 @@ def create_app(
     @app.exception_handler(RequestValidationError)
     async def misunderstood(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
+        place = ".".join(part for part in first["loc"][1:] if isinstance(part, str)) or "body"
         wrong = InputError(f"{place}: {first['msg']}", zh=f"{place} 的内容不合要求；请改后再试")
         return _error(422, line(request, wrong))
 

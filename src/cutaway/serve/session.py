@@ -253,7 +253,12 @@ class Session:
             return self.translator
         folder = self.translator.folder
         place = self._snapshot_folder()
-        if place is None or not snapshot.isdigit():
+        if not snapshot.isdigit():
+            raise InputError(
+                f"snapshot {snapshot!r}; expected the number of an update",
+                zh=f"快照 {snapshot!r} 应为更新的序号",
+            )
+        if place is None:
             raise InputError(
                 f"no snapshot {snapshot!r}; this model was trained without --keep",
                 zh=f"没有快照 {snapshot!r}；此模型训练时未用 --keep",
