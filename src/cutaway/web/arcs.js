@@ -1,6 +1,6 @@
 /** Attention as arcs: from the word being predicted to the words it looks at. */
 import { headColour } from "./colour.js";
-import { data, h, isDark, locale, svg, t } from "./dom.js";
+import { data, drawing, h, isDark, locale, svg, t } from "./dom.js";
 import { range, shown } from "./heat.js";
 import { percent } from "./numbers.js";
 import { go, where } from "./state.js";
@@ -97,20 +97,13 @@ export function arcs(trace, translation, step) {
       const width = Math.max(cols, 3) * CELL;
       const from = width / 2;
       const dark = isDark();
-      const picture = svg(
-        "svg",
-        {
-          class: "arc-picture",
-          width,
-          height: HEIGHT + 40,
-          viewBox: `0 0 ${width} ${HEIGHT + 40}`,
-          role: "img",
-          "aria-label": t("arcs.label", {
-            word: shown(translation.pieces[step] ?? ""),
-            best: shown(source[weights.indexOf(Math.max(...weights))] ?? "")
-          }),
-          translate: "no"
-        },
+      const picture = drawing(
+        "arc-picture",
+        [width, HEIGHT + 40],
+        t("arcs.label", {
+          word: shown(translation.pieces[step] ?? ""),
+          best: shown(source[weights.indexOf(Math.max(...weights))] ?? "")
+        }),
         weights.flatMap((w, key) => {
           const x = (key + 0.5) * CELL;
           const single = only.length === 1;

@@ -1,5 +1,5 @@
 /** Curves on paper: thin lines, few ticks, the numbers beside them. */
-import { h, locale, svg } from "./dom.js";
+import { drawing, h, locale, svg } from "./dom.js";
 import { inline, whole } from "./numbers.js";
 
 /** @typedef {{name: string, points: [number, number][], colour?: string}} Line */
@@ -34,17 +34,10 @@ export function curve(lines, { width = 640, height = 220, label, x = "", y = "" 
       ? whole(rounded, locale())
       : inline(rounded);
   };
-  return svg(
-    "svg",
-    {
-      class: "curve",
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      role: "img",
-      "aria-label": label,
-      translate: "no"
-    },
+  return drawing(
+    "curve",
+    [width, height],
+    label,
     ticks(y0, y1).map((v) => [
       svg("line", { class: "grid", x1: left, x2: width - 24, y1: py(v), y2: py(v) }),
       svg("text", { class: "tick", x: left - 6, y: py(v) + 3, "text-anchor": "end" }, tick(v))

@@ -34,6 +34,22 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
+/**
+ * A drawing in SVG that a screen reader meets as one picture.
+ * @param {string} kind
+ * @param {[number, number]} size
+ * @param {string} label
+ * @param {...any} children
+ */
+export function drawing(kind, [width, height], label, ...children) {
+  const viewBox = `0 0 ${width} ${height}`;
+  return svg(
+    "svg",
+    { class: kind, width, height, viewBox, role: "img", "aria-label": label, translate: "no" },
+    ...children
+  );
+}
+
 /** @param {Element} element @param {Record<string, any>} attributes */
 function assign(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {

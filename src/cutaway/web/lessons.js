@@ -4,7 +4,18 @@
  */
 import { headColour } from "./colour.js";
 import { curve } from "./curve.js";
-import { currentLanguage, data, fill, h, inLanguage, isDark, press, svg, t } from "./dom.js";
+import {
+  currentLanguage,
+  data,
+  drawing,
+  fill,
+  h,
+  inLanguage,
+  isDark,
+  press,
+  svg,
+  t
+} from "./dom.js";
 import { range } from "./heat.js";
 import { LookElement } from "./look.js";
 import { inline } from "./numbers.js";
@@ -312,7 +323,7 @@ function said(texts) {
 /** @param {Element} stage @param {LessonStep} step */
 function append(stage, step) {
   for (const matrix of step.matrices) stage.append(matrixTable(matrix));
-  for (const picture of step.pictures) stage.append(drawing(picture));
+  for (const picture of step.pictures) stage.append(pictured(picture));
 }
 
 /**
@@ -407,7 +418,7 @@ function matrixTable(matrix) {
 }
 
 /** Curves, points or bars. @param {Picture} picture */
-function drawing(picture) {
+function pictured(picture) {
   const dark = isDark();
   const title = said(picture.title);
   const key =
@@ -494,17 +505,10 @@ function cloud(picture, title, dark) {
     picture.series.flatMap((one) => one.y),
     height
   );
-  return svg(
-    "svg",
-    {
-      class: "cloud",
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      role: "img",
-      "aria-label": title,
-      translate: "no"
-    },
+  return drawing(
+    "cloud",
+    [width, height],
+    title,
     picture.series.map((one, n) =>
       range(one.x.length).map((k) =>
         svg(

@@ -6,7 +6,7 @@ import { attentionLayers } from "./arcs.js";
 import { chancesAt, logitsOf } from "./chances.js";
 import { headColour } from "./colour.js";
 import { curve } from "./curve.js";
-import { data, fill, h, isDark, press, svg, t } from "./dom.js";
+import { data, drawing, fill, h, isDark, press, svg, t } from "./dom.js";
 import { HeatElement, range, shown } from "./heat.js";
 import { short } from "./numbers.js";
 import { Sheet } from "./sheet.js";
@@ -196,17 +196,10 @@ export class PicturesElement extends HTMLElement {
     const most = Math.max(1e-9, ...points.flat().map(Math.abs));
     const at = (/** @type {number} */ v) => size / 2 + (v / most) * (size / 2 - 50);
     return [
-      svg(
-        "svg",
-        {
-          class: "cloud",
-          width: size,
-          height: size,
-          viewBox: `0 0 ${size} ${size}`,
-          role: "img",
-          "aria-label": t("picture.embeddings"),
-          translate: "no"
-        },
+      drawing(
+        "cloud",
+        [size, size],
+        t("picture.embeddings"),
         svg("line", { class: "grid", x1: 0, x2: size, y1: size / 2, y2: size / 2 }),
         svg("line", { class: "grid", y1: 0, y2: size, x1: size / 2, x2: size / 2 }),
         points.map(([x, y], n) =>

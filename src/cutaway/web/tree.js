@@ -1,5 +1,5 @@
 /** The beam as a tree: what was kept, pruned, finished, and the path that won. */
-import { data, h, svg, t } from "./dom.js";
+import { data, drawing, h, svg, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { short } from "./numbers.js";
 
@@ -79,20 +79,7 @@ export function beamTree(tree, open) {
   return h(
     "div",
     { class: "scroll-x" },
-    svg(
-      "svg",
-      {
-        class: "beam-tree",
-        width,
-        height,
-        viewBox: `0 0 ${width} ${height}`,
-        role: "img",
-        "aria-label": label,
-        translate: "no"
-      },
-      lines,
-      words
-    ),
+    drawing("beam-tree", [width, height], label, lines, words),
     h(
       "p",
       { class: "key" },
