@@ -1,4 +1,5 @@
-.PHONY: help setup demo test test-interop lint docs clean
+.PHONY: help setup demo test test-interop test-gpu lint docs bench-train bench-translate bench-scale
+.PHONY: clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -15,14 +16,27 @@ lint: setup ## style and strict types
 	@.venv/bin/mypy
 
 test: setup lint ## the whole test suite, browser tests included
-	@bash scripts/chromium.sh
+	@bash scripts/browsers.sh
 	@OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal -m "not interop"
 
 test-interop: setup ## heavy checks against other packages, in environments of their own
 	@bash scripts/interop.sh
 
+test-gpu: setup ## what needs a CUDA device; skipped without one
+	@.venv/bin/python -m pytest -rs tests/gpu
+
 docs: setup ## write the generated pages of docs/ anew
 	@.venv/bin/python scripts/generate_docs.py
 
+bench-train: setup ## training speed beside torch.nn.Transformer and Hugging Face (idle machine)
+	@.venv/bin/python bench/train_peers.py $(ARGS)
+	@.venv/bin/python bench/busy_speed.py
+
+bench-translate: setup ## translating speed beside CTranslate2 and Hugging Face (idle machine)
+	@.venv/bin/python bench/translate_peers.py $(ARGS)
+
+bench-scale: setup ## time and memory against sentences, length, vocabulary and layers
+	@.venv/bin/python bench/growth.py $(ARGS)
+
 clean: ## remove what can be made again
-	@rm -rf .venv .venv-interop .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
+	@rm -rf .venv .venv-interop .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -15,7 +15,8 @@ from functools import partial
 import torch
 
 from cutaway.config import ModelConfig
-from cutaway.decode import DecodeOptions, Special, Task, search
+from cutaway.decode import DecodeOptions, Special, Task
+from cutaway.decode.search import search
 from cutaway.model import Transformer
 
 LENGTH = 20

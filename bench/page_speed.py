@@ -18,14 +18,14 @@ from typing import Any
 import torch
 from playwright.sync_api import sync_playwright
 
+from cutaway.artifact.folder import ModelFolder, write_model_folder
 from cutaway.config import ModelConfig
 from cutaway.decode import Translator
 from cutaway.model import Transformer
 from cutaway.serve.app import create_app
 from cutaway.serve.listening import bound
-from cutaway.serve.running import Server
+from cutaway.serve.server import Server
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder, write_model_folder
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
 WORDS = [
@@ -121,7 +121,7 @@ SCROLL = """
 
 def measure(page: Any, url: str, text: str) -> None:
     """Print the three figures."""
-    page.goto(url)
+    page.goto(f"{url}#/translate")
     page.evaluate(
         "() => { window.answered = new Promise((done) => { const own = window.fetch;"
         " window.fetch = async (...all) => { const r = await own(...all);"
@@ -172,7 +172,7 @@ def main() -> None:
         began = time.perf_counter()
         app.state.session.translate(text, target=text)
         print(f"record 64 + 64 tokens: {1000 * (time.perf_counter() - began):7.0f} ms")
-        app.state.session.asked.clear()
+        app.state.session.runs.clear()
         session_translate = app.state.session.translate
         app.state.session.translate = lambda text, **more: session_translate(
             text, **{**more, "target": text}

@@ -37,11 +37,11 @@ from playwright.sync_api import sync_playwright
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from cutaway.cli.demo import RECIPE, SENTENCE
-from cutaway.cli.paging import page_beside
-from cutaway.cli.validation import validator
 from cutaway.config import RunConfig
-from cutaway.train.events import Event, Note
-from cutaway.train.run import train
+from cutaway.evaluation.validation import validator
+from cutaway.serve.run_page import run_page
+from cutaway.training.events import Event, Note
+from cutaway.training.run import train
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
 SHOWN = """() => document.querySelector('svg.curve path.line')
@@ -76,7 +76,7 @@ def train_apart(place: Path, updates: int, *, paged: bool) -> None:
     config = RunConfig.from_tables(tables)
     register_optimizer_step_post_hook(ended)
     began = time.monotonic()
-    with page_beside(note, place / "model", 0, browser=False) if paged else nullcontext(note) as w:
+    with run_page(note, place / "model", 0, browser=False) if paged else nullcontext(note) as w:
         train(config, place / "model", validate=validator(1), watch=w, at_once=True)
     (place / "told").write_text(json.dumps({"began": began, "moments": moments}))
 
@@ -87,7 +87,7 @@ def watching_seconds() -> float:
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-            if b"chromium" in words.split(b"\0")[0] or b"cutaway.cli.beside" in words:
+            if b"chromium" in words.split(b"\0")[0] or b"cutaway.serve.run_page_process" in words:
                 figures = (entry / "stat").read_text().rsplit(")", 1)[1].split()
                 ticks += int(figures[11]) + int(figures[12])
         except OSError:  # it has ended

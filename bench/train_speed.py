@@ -1,4 +1,4 @@
-"""Training speed: target tokens a second of the `tiny` size, and what each measure brings.
+"""Training speed: target tokens per second of the `tiny` size, and what each measure brings.
 
     python bench/train_speed.py [--source F --target F] [--threads 2] [--updates 12]
 
@@ -22,12 +22,12 @@ from torch import Tensor
 
 from cutaway.config import RunConfig
 from cutaway.corpus import Batch, collate
-from cutaway.train import objective as objective_module
-from cutaway.train.interrupts import Interrupts
-from cutaway.train.loop import Trainer
-from cutaway.train.loss import smoothed_cross_entropy
-from cutaway.train.prepare import Prepared, prepare
-from cutaway.train.processes import Processes
+from cutaway.training import objective as objective_module
+from cutaway.training.interrupts import Interrupts
+from cutaway.training.loop import Trainer
+from cutaway.training.loss import smoothed_cross_entropy
+from cutaway.training.prepare import Prepared, prepare
+from cutaway.training.processes import Processes
 
 
 def gemm() -> float:

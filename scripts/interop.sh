@@ -2,7 +2,7 @@
 # Installs the packages that exports are made for, each in an environment of its own where its
 # versions clash with ours, and runs the tests marked `interop` against them. Options go to pytest.
 # A second run finds what is installed; a package that cannot be installed leaves a note beside its
-# place, which its tests give as their reason to skip.
+# place, which its tests give as their reason to skip. Under CI=true that is a failure.
 set -u
 cd "$(dirname "$0")/.."
 place=.venv-interop
@@ -33,23 +33,33 @@ grep '^torch==' constraints.txt >"$place/torch.txt"
 environment huggingface constraints.txt torch==2.13.0 transformers==5.22.2 sentencepiece
 environment argos constraints.txt torch==2.13.0 argostranslate==1.11.0
 environment libretranslate "$place/torch.txt" libretranslate==1.9.6
+environment ray constraints.txt 'ray[data]==2.60.0' ctranslate2 sentencepiece safetensors typer rich
 environment notebook constraints.txt nbconvert==7.17.2 ipykernel==7.4.0
 
-# The page's scripts are checked by programs of their own kind.
+# The page's scripts are checked by programs of their own kind; no script of theirs is run.
 tools=$place/page/node_modules/.bin
-if ! "$tools/tsc" --version >/dev/null 2>&1; then
-    rm -f "$place/page.failed"
-    { timeout 300 npm install --silent --no-audit --no-fund --prefix "$place/page" \
-        prettier@3.9.10 typescript@7.0.2 && "$tools/tsc" --version && "$tools/prettier" --version
+if ! cmp -s scripts/page/package-lock.json "$place/page/package-lock.json" ||
+    ! "$tools/tsc" --version >/dev/null 2>&1; then
+    rm -rf "$place/page" "$place/page.failed"
+    cp -r scripts/page "$place/page"
+    { timeout 300 npm ci --ignore-scripts --silent --no-audit --no-fund --prefix "$place/page" &&
+        "$tools/tsc" --version && "$tools/prettier" --version
     } >"$place/page.log" 2>&1 ||
         echo "npm gives no prettier and typescript" | tee "$place/page.failed"
 fi
 
 # LibreOffice recomputes exported spreadsheets; without it that test skips and says so.
 if ! command -v soffice >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "installing libreoffice-calc"
+    echo "installing libreoffice-calc with apt-get, for the test of exported spreadsheets"
     { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends libreoffice-calc; } >"$place/libreoffice.log" 2>&1
+fi
+
+missing=$(cd "$place" && ls -- *.failed 2>/dev/null | sed 's/\.failed$//' | tr '\n' ' ')
+command -v soffice >/dev/null || missing="${missing}libreoffice"
+if [ -n "${missing// /}" ] && [ "${CI:-}" = true ]; then
+    echo "CI=true: these must be installed, and cannot be: $missing (logs in $place)" >&2
+    exit 1
 fi
 
 OMP_NUM_THREADS=1 exec .venv/bin/python -m pytest -m interop tests/interop tests/model "$@"

@@ -1,9 +1,10 @@
-"""Pictures of the real page, in both languages, for the README.
+"""Pictures and a film of the real page, in both languages, for the README.
 
     python scripts/screenshots.py FOLDER [OUT]
 
 Serves a model folder on a free port, drives Chromium through the main views and writes
-OUT/VIEW-LANGUAGE.png (default docs/screenshots), few colours so that the files stay small.
+OUT/VIEW-LANGUAGE.png (default docs/screenshots), few colours so that the files stay small, and
+OUT/play.png: an animated PNG of how one attention weight comes about.
 """
 
 import base64
@@ -12,6 +13,7 @@ import struct
 import sys
 import urllib.parse
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,19 @@ from playwright.sync_api import sync_playwright
 from cutaway.decode import Translator
 from cutaway.serve.app import create_app
 from cutaway.serve.listening import bound
-from cutaway.serve.running import Server
+from cutaway.serve.server import Server
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
 TEXT = "The cat is on the mat."
+FILM_HEIGHT = 640
+MOVING, RESTING = 90, 800  # milliseconds that a frame of the film stands
 CROSS = "decoder.layers.1.cross_attention"
+WEIGHT = f"{CROSS}.weights[0,1,7,7]"
 VIEWS: dict[str, dict[str, str]] = {
-    "translate": {"view": "translate", "step": "2", "beam": "4", "temperature": "3"},
+    "translate": {"view": "translate"},
     "look": {"view": "look", "at": f"{CROSS}.scores[0,1,2,1]"},
-    "softmax": {"view": "look", "at": f"{CROSS}.softmax[0,1,2,1]", "theme": "dark"},
-    "walk": {"view": "walk", "walk": "7", "at": "encoder.layers.0.self_attention.weights[0,1,1,1]"},
+    "softmax": {"view": "look", "at": f"{CROSS}.softmax[0,1,2,2]", "theme": "dark"},
+    "walk": {"view": "walk", "walk": "6", "at": "encoder.layers.0.self_attention.scores[0,0,1,1]"},
     "training": {
         "view": "training",
         "at": "decoder.layers.0.feed_forward.W_1.weight.grad[3,5]",
@@ -37,6 +42,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "learn": {"view": "learn"},
     "compare": {"view": "compare", "other": "The dog is on the mat.", "at": f"{CROSS}.weights"},
 }
+FILM = {"view": "look", "at": WEIGHT, "play": "0", "theme": "dark"}
 
 
 def address(url: str, view: dict[str, str], language: str) -> str:
@@ -66,7 +72,9 @@ async (source) => {
   const counts = new Map();
   const rough = (n) => ((data[n] << 16) | (data[n + 1] << 8) | data[n + 2]) & 0xfcfcfc;
   for (let n = 0; n < data.length; n += 4) counts.set(rough(n), (counts.get(rough(n)) ?? 0) + 1);
-  const palette = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 256).map(([colour]) => colour);
+  const frequent = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 256);
+  const palette = globalThis.palette ?? frequent.map(([colour]) => colour);
+  if (globalThis.palette === null) globalThis.palette = palette; // one for all frames of a film
   const known = new Map(palette.map((colour, n) => [colour, n]));
   const part = (colour, k) => colour >> k & 255;
   const apart = (a, b) => [16, 8, 0].reduce((sum, k) => sum + (part(a, k) - part(b, k)) ** 2, 0);
@@ -87,20 +95,107 @@ async (source) => {
 """
 
 
-def few_colours(page: Any, png: bytes) -> bytes:
+@dataclass(frozen=True)
+class Indexed:
+    """A picture whose pixels are places in a palette."""
+
+    width: int
+    height: int
+    palette: list[int]
+    cells: bytes
+
+    def rows(self, left: int, top: int, right: int, bottom: int) -> bytes:
+        """A part of the picture as PNG stores it: rows, each after the number of its filter."""
+        return zlib.compress(
+            b"".join(
+                b"\0" + self.cells[y * self.width + left : y * self.width + right]
+                for y in range(top, bottom)
+            ),
+            9,
+        )
+
+
+def indexed(page: Any, png: bytes) -> Indexed:
     """The same picture with a palette of 256 colours: a third of the size, and nobody sees it."""
-    page.goto("about:blank")
     source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
     found = page.evaluate(INDEXED, source)
-    width, cells = found["width"], base64.b64decode(found["cells"])
-    rows = b"".join(b"\0" + cells[at : at + width] for at in range(0, len(cells), width))
-    colours = b"".join((c | c >> 6 & 0x030303).to_bytes(3, "big") for c in found["palette"])
-    size = struct.pack(">IIBBBBB", width, found["height"], 8, 3, 0, 0, 0)
-    parts = [(b"IHDR", size), (b"PLTE", colours), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")]
+    cells = base64.b64decode(found["cells"])
+    return Indexed(found["width"], found["height"], found["palette"], cells)
+
+
+def png_of(picture: Indexed, parts: list[tuple[bytes, bytes]]) -> bytes:
+    """A PNG file from its size, its palette and the chunks that hold the pixels."""
+    colours = b"".join((c | c >> 6 & 0x030303).to_bytes(3, "big") for c in picture.palette)
+    size = struct.pack(">IIBBBBB", picture.width, picture.height, 8, 3, 0, 0, 0)
+    chunks = [(b"IHDR", size), (b"PLTE", colours), *parts, (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-        for name, data in parts
+        for name, data in chunks
     )
+
+
+def few_colours(page: Any, png: bytes) -> bytes:
+    """A still picture in few colours."""
+    page.goto("about:blank")
+    found = indexed(page, png)
+    return png_of(found, [(b"IDAT", found.rows(0, 0, found.width, found.height))])
+
+
+def film(page: Any, blank: Any, url: str, path: Path) -> None:
+    """Play on a dark page, frame by frame as the page itself draws them."""
+    page.goto("about:blank")
+    page.goto(url)
+    page.wait_for_selector("cut-play .play-caption > *")
+    page.wait_for_load_state("networkidle")
+    frames = int(page.evaluate("() => document.querySelector('cut-play').frames.length"))
+    moments = [(n + p, MOVING if p < 1 else RESTING) for n in range(frames) for p in (0.35, 0.7, 1)]
+    box = page.locator("cut-play").bounding_box()
+    clip = {"x": box["x"], "y": box["y"], "width": box["width"], "height": FILM_HEIGHT}
+    shots = []
+    for moment, _ in moments:
+        page.evaluate("at => document.querySelector('cut-play').seek(at)", moment)
+        shots.append(page.screenshot(clip=clip))
+    blank.goto("about:blank")
+    blank.evaluate("() => { globalThis.palette = null; }")
+    richest = max(shots, key=len)  # has the colours that the others need
+    pictures = [indexed(blank, shot) for shot in (richest, *shots)][1:]
+    path.write_bytes(animated(pictures, [delay for _, delay in moments]))
+
+
+def animated(pictures: list[Indexed], delays: list[int]) -> bytes:
+    """An animated PNG: each frame is the rectangle in which it differs from the one before."""
+    first = pictures[0]
+    parts: list[tuple[bytes, bytes]] = [(b"acTL", struct.pack(">II", len(pictures), 0))]
+    count = 0
+    for n, (picture, delay) in enumerate(zip(pictures, delays, strict=True)):
+        before = pictures[n - 1].cells if n else b""
+        left, top, right, bottom = changed(picture, before)
+        control = (right - left, bottom - top, left, top, delay, 1000, 0, 0)
+        parts.append((b"fcTL", struct.pack(">IIIIIHHBB", count, *control)))
+        count += 1
+        data = picture.rows(left, top, right, bottom)
+        if n == 0:
+            parts.append((b"IDAT", data))
+        else:
+            parts.append((b"fdAT", struct.pack(">I", count) + data))
+            count += 1
+    return png_of(first, parts)
+
+
+def changed(picture: Indexed, before: bytes) -> tuple[int, int, int, int]:
+    """The rectangle in which a picture differs: left, top, right, bottom."""
+    width, height = picture.width, picture.height
+    if not before:
+        return 0, 0, width, height
+    lines = [
+        (y, picture.cells[y * width : (y + 1) * width], before[y * width : (y + 1) * width])
+        for y in range(height)
+    ]
+    apart = [(y, new, old) for y, new, old in lines if new != old]
+    if not apart:
+        return 0, 0, 1, 1
+    columns = [x for _, new, old in apart for x in range(width) if new[x] != old[x]]
+    return min(columns), apart[0][0], max(columns) + 1, apart[-1][0] + 1
 
 
 def main() -> None:
@@ -116,10 +211,15 @@ def main() -> None:
         server = Server(app, listening).start()
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(120_000)
+        sharp = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=2)
+        for one in (page, sharp):
+            one.set_default_timeout(120_000)
         for language in ("en", "zh"):
             for name, view in VIEWS.items():
-                picture(page, address(server.url, view, language), out / f"{name}-{language}.png")
+                drawn = sharp if name == "softmax" else page
+                picture(drawn, address(server.url, view, language), out / f"{name}-{language}.png")
+        wide = browser.new_page(viewport={"width": 1400, "height": 900})
+        film(wide, page, address(server.url, FILM, "en"), out / "play.png")
         phone = browser.new_page(viewport={"width": 360, "height": 720})
         picture(phone, address(server.url, VIEWS["look"], "zh"), out / "phone-zh.png")
         browser.close()

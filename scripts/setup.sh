@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes .venv in the project's root and installs everything pinned in constraints.txt.
-# A second run finds the stamp of the same pyproject.toml and constraints.txt and does nothing.
+# Makes .venv in the project's root and installs what requirements.lock lists, torch and the project.
+# A second run finds the stamp of the same files and does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
-stamp=.venv/installed-$(cat pyproject.toml constraints.txt scripts/setup.sh | sha256sum | cut -c1-16)
+stamp=.venv/installed-$(cat pyproject.toml constraints.txt requirements.lock scripts/setup.sh | sha256sum | cut -c1-16)
 [ -e "$stamp" ] && exit 0
 
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -26,8 +26,12 @@ if [ ! -x .venv/bin/pip ]; then
     fi
 fi
 echo "installing (once; the largest part is torch)"
-# torch first and exactly, so that no other package's looser range can pull a larger build.
-.venv/bin/pip install -q --disable-pip-version-check -c constraints.txt torch==2.13.0
-.venv/bin/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+pip() { .venv/bin/pip install -q --disable-pip-version-check "$@"; }
+# Files by hash, in one step without looking for others. torch exactly but by version: its build
+# differs between accelerators, and a looser pin would pull gigabytes.
+pip --require-hashes --no-deps -r requirements.lock
+pip -c constraints.txt torch==2.13.0
+pip --no-deps --no-build-isolation -e .
+.venv/bin/pip check --disable-pip-version-check -q >&2
 rm -f .venv/installed-*
 touch "$stamp"

@@ -1,6 +1,7 @@
 """Fixtures that several folders need: the shared corpora, and one trained demo model for all."""
 
 import fcntl
+import gc
 import hashlib
 import os
 import shutil
@@ -12,11 +13,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch._dynamo  # noqa: F401 (the largest import: see pytest_configure)
+
+from cutaway.data import bundled_model
+from tests.skips import Skips
 
 ROOT = Path(__file__).parent.parent
 
 # Small models run many times slower when two threads share two busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A skip that is not written down fails the run.
+
+    The half million objects that imports leave behind hold no tensor of a test: frozen, neither
+    the garbage collector nor a recording, which looks for living tensors, goes through them.
+    """
+    config.pluginmanager.register(Skips(), "skips")
+    gc.freeze()
 
 
 CHROMIUM_FLAGS = [
@@ -54,10 +69,22 @@ def shared_data() -> Path:
     return data
 
 
+@pytest.fixture(scope="session")
+def bundled_folder() -> Path:
+    """The English→French model of the package: weights that are the same on every machine."""
+    return bundled_model("en-fr")
+
+
+@pytest.fixture(scope="session")
+def carried_folder_zh() -> Path:
+    """The English→Chinese model of the package."""
+    return bundled_model("en-zh")
+
+
 def _sources() -> str:
     """A short hash of all that decides how the demo model comes out."""
-    digest = hashlib.sha256()
-    for stage in ("config.py", "text", "corpus", "model", "train", "cli/demo.py"):
+    digest = hashlib.sha256((ROOT / "src" / "cutaway" / "data" / "corpus.tsv.xz").read_bytes())
+    for stage in ("config", "text", "corpus", "model", "artifact", "training", "cli/demo.py"):
         path = ROOT / "src" / "cutaway" / stage
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(file.read_bytes())
@@ -65,14 +92,26 @@ def _sources() -> str:
 
 
 @pytest.fixture(scope="session")
+def demo_output(demo_folder: Path) -> str:
+    """What the demo printed while it trained that folder."""
+    return demo_folder.with_name(f"{demo_folder.name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
 def demo_folder() -> Path:
-    """The model folder that `cutaway demo --no-serve` trains: once a machine, by one worker."""
+    """The model folder that `cutaway demo --no-serve` trains: once per machine, by one worker."""
     cache = Path(os.environ.get("CUTAWAY_TEST_CACHE", tempfile.gettempdir())) / "cutaway-tests"
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"demo-{_sources()}"
+    output = folder.with_name(f"{folder.name}.txt")
     with (cache / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the other workers wait here and then find the folder
-        environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+        # threads that spin while they wait are four times slower where other workers are busy
+        environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
+        environment["COLUMNS"] = "100"
+        if not output.exists():  # the training's own lines come once
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder.with_name(f"{folder.name}.run"), ignore_errors=True)
         result = subprocess.run(
             [sys.executable, "-m", "cutaway", "demo", "--no-serve", "--out", str(folder)],
             capture_output=True,
@@ -81,5 +120,7 @@ def demo_folder() -> Path:
             timeout=900,
             check=False,
         )
-    assert result.returncode == 0, result.stdout + result.stderr
+        assert result.returncode == 0, result.stdout + result.stderr
+        if not output.exists():
+            output.write_text(result.stdout, encoding="utf-8")
     return folder

@@ -48,7 +48,8 @@ def test_unknown_command_is_one_clear_complaint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "reason"), [("/nowhere/x.ipynb", "No such file"), ("/dev/full", "No space left")]
+    ("place", "reason"),
+    [("/nowhere/x.ipynb", "there is no folder"), ("/dev/full", "No space left")],
 )
 def test_a_place_that_cannot_be_written_is_one_line(place: str, reason: str) -> None:
     result = run("lesson", "by-hand", "--notebook", place)

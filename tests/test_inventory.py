@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cutaway.lessons import lessons
-from tests.lessons.telling import told
+from tests.lessons.helpers import steps_of
 
 ROOT = Path(__file__).parent.parent
 COUNTS = {"A": 25, "B": 14, "C": 28, "D": 9, "E": 10}
@@ -27,11 +27,11 @@ def table() -> dict[str, tuple[str, str, str]]:
 
 
 @cache
-def carried(name: str) -> frozenset[str]:
-    """The codes a lesson's steps carry: of its telling, or (trained) as written in its files."""
+def codes_of(name: str) -> frozenset[str]:
+    """The codes a lesson's steps cover: as computed, or (trained) as written in its files."""
     lesson = next(one for one in lessons() if one.name == name)
     if not lesson.trained:
-        return frozenset(code for step in told(name) for code in step.codes)
+        return frozenset(code for step in steps_of(name) for code in step.codes)
     found: set[str] = set()
     folder = ROOT / "src" / "cutaway" / "lessons"
     todo, done = [name.replace("-", "_")], set()
@@ -59,7 +59,7 @@ def test_every_code_has_its_row_in_order() -> None:
 def test_lesson_module_and_test_are_there(code: str) -> None:
     lesson, module, test = table()[code]
     assert lesson in {one.name for one in lessons()}, f"no lesson {lesson}"
-    assert code in carried(lesson), f"no step of {lesson} carries {code}"
+    assert code in codes_of(lesson), f"no step of {lesson} carries {code}"
     assert (ROOT / "src" / "cutaway" / module).is_file(), f"no module {module}"
     file, _, function = test.partition("::")
     path = ROOT / "tests" / file

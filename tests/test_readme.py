@@ -25,7 +25,7 @@ def commands(name: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def desk(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder like a reader's after `make demo`."""
+    """A folder like a reader's after `make demo`: the model and its run, which --update replays."""
     desk = tmp_path_factory.mktemp("desk")
     for suffix in ("", ".run"):
         made = demo_folder.with_name(demo_folder.name + suffix)
@@ -61,7 +61,8 @@ def test_every_command_runs(name: str, desk: Path) -> None:
 
 
 def test_the_python_runs(desk: Path) -> None:
-    program = "import torch\n" + "\n".join(blocks("README.md", "python"))
+    """As it stands, every import included."""
+    program = "\n".join(blocks("README.md", "python"))
     result = subprocess.run(
         [sys.executable, "-c", program],
         cwd=desk,

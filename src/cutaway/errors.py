@@ -1,4 +1,4 @@
-"""What can go wrong for a user, each told in one line: what was given, expected, and to be done."""
+"""Errors a user can cause; each is one line: what was given, what was expected, what to do."""
 
 __all__ = [
     "CheckpointError",
@@ -8,6 +8,7 @@ __all__ = [
     "ExportError",
     "InputError",
     "ModelFolderError",
+    "NotFoundError",
     "TokenizerError",
     "TraceError",
     "TrainingError",
@@ -15,9 +16,9 @@ __all__ = [
 
 
 class CutawayError(Exception):
-    """Base of every error the package raises on purpose; the message is one line for a person.
+    """Base of every error the package raises on purpose; its message is one line.
 
-    `zh` is the same line in Chinese, where a reader of the page may meet it.
+    `zh` is the same line in Chinese, where the page can show it.
     """
 
     def __init__(self, message: str, *, zh: str = "") -> None:
@@ -55,6 +56,10 @@ class TrainingError(CutawayError, RuntimeError):
 
 class TraceError(CutawayError, ValueError):
     """A trace that cannot be recorded, read, or has no such address."""
+
+
+class NotFoundError(TraceError):
+    """A trace, value or buffer that does not exist, though the question is well formed."""
 
 
 class ExportError(CutawayError, RuntimeError):

@@ -24,11 +24,11 @@ def served(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
     from cutaway.decode import Translator
     from cutaway.serve.app import create_app
     from cutaway.serve.listening import bound
-    from cutaway.serve.running import Server
+    from cutaway.serve.server import Server
 
     younger = Translator.load(build(tmp_path_factory.mktemp("beside") / "younger", updates=20))
     app = create_app(
-        Translator.load(toy), folder=toy, beside={"younger": younger}, examples=EXAMPLES
+        Translator.load(toy), folder=toy, compared={"younger": younger}, examples=EXAMPLES
     )
     with bound("127.0.0.1", 0) as listening:
         server = Server(app, listening).start()
@@ -44,7 +44,7 @@ class Watched:
         self.page.set_default_timeout(60_000)
         self.complaints: list[str] = []
         self.hosts: set[str] = set()
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("pageerror", lambda error: self.complaints.append(f"{error}\n{error.stack}"))
         self.page.on(
             "console",
             lambda message: (

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from cutaway import glass
+from cutaway.config import ModelConfig
 from cutaway.glass.html import page as notebook
 from cutaway.glass.html import script, style, to_html, write_html
+from cutaway.model import Transformer
 from cutaway.serve.session import Session
 from tests.browser.conftest import Watched
 from tests.browser.test_cells import chosen, click_through
@@ -18,7 +20,7 @@ TEXT = "The cat is on the mat."
 
 
 def test_scripts_and_styles_stay_small() -> None:
-    assert len(script().encode()) + len(style().encode()) < 200_000
+    assert len(script().encode()) + len(style().encode()) < 300_000
 
 
 def test_the_file_names_no_other_host(toy: Path) -> None:
@@ -32,6 +34,40 @@ def test_the_file_names_no_other_host(toy: Path) -> None:
     assert all(link.startswith("www.w3.org/") for link in links)  # names of SVG and MathML
     assert "default-src 'none'" in head
     assert 'src="' not in head
+
+
+def base_sized() -> glass.Trace:
+    """A recorded pass of the paper's base model, with random weights."""
+    torch.manual_seed(3)
+    model = Transformer(ModelConfig.preset("base", vocabulary=37_000)).eval()
+    source, target = torch.randint(5, 37_000, (1, 11)), torch.randint(5, 37_000, (1, 13))
+    with torch.no_grad(), glass.record(model) as trace:
+        model(source, target)
+    return trace
+
+
+@pytest.mark.browser
+def test_a_base_sized_model_fits_in_ten_megabytes_and_its_view_is_whole(
+    browser: Any, tmp_path: Path
+) -> None:
+    trace = base_sized()
+    weights = "decoder.layers.4.cross_attention.weights[0,3,2,5]"
+    path = tmp_path / "base.html"
+    write_html(trace, path, at=weights)
+    assert path.stat().st_size < 10_000_000
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_offline(True)
+    watched = Watched(context)
+    watched.go(path.as_uri())
+    place = "decoder.layers.4.cross_attention"
+    for name in ("weights[0,3,2,5]", "scores[0,3,2,5]", "query[0,3,2,7]", "context[0,3,2,7]"):
+        found = watched.inspect(f"{place}.{name}")  # all that this place computes is proven
+        assert found["good"] == "true", name
+    beyond = watched.inspect("encoder.layers.0.feed_forward.output[0,2,7]")  # weights elsewhere
+    assert beyond["good"] == ""
+    assert "not all numbers" in watched.page.inner_text(".verdict")
+    assert watched.complaints == []
+    context.close()
 
 
 @pytest.mark.browser

@@ -79,14 +79,16 @@ VIEWS = [
     f"look?text={TEXT}&tab=formula&at=encoder.layers.0.feed_forward_add_norm.normed[0,1,1]",
     f"look?text={TEXT}&tab=code&at=encoder.layers.0.feed_forward_add_norm.normed[0,1,1]",
     f"look?text={TEXT}&tab=words&at=encoder.layers.0.self_attention.weights[0,0,1,1]",
+    f"look?text={TEXT}&play=4&at=encoder.layers.0.self_attention.weights[0,0,1,1]",
     f"look?text={TEXT}&change=silence:decoder.layers.0.cross_attention:0",
     f"walk?text={TEXT}&walk=7&at=encoder.layers.0.self_attention.weights[0,0,1,1]",
     f"training?text={TEXT}&place=decoder.layers.0.feed_forward",
     f"training?text={TEXT}&phase=update&at=embedding.weight.after[3,1]",
     f"compare?text={TEXT}&other=The dog sees the tree.",
     f"compare?text={TEXT}&change=order:5,4,3,2,1,0",
-    *(f"pictures?text={TEXT}&picture={name}" for name in ("heads", "positions", "embeddings")),
-    f"pictures?text={TEXT}&picture=certainty",
+    *(f"pictures?text={TEXT}&picture={name}" for name in ("heads", "positions")),
+    *(f"pictures?text={TEXT}&picture={name}" for name in ("certainty", "lens", "vocabulary")),
+    f"look?text={TEXT}&at=decoder.output[0,0,1]&path=decoder.output[0,0,1];embedding.weight[3,1]",
 ]
 
 UNTRANSLATED = """

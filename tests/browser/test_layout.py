@@ -98,7 +98,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_contrast_is_at_least_aa(theme: str) -> None:
-    pairs = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", web("style.css"))
+    pairs = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", web("styles/base.css"))
     colours = {name: dark if theme == "dark" else light for name, light, dark in pairs}
     for ink in ("ink", "soft", "focus", "good", "bad"):
         for ground in ("paper", "ground", "focus-ground"):

@@ -1,5 +1,6 @@
 """Lessons on the page, in both languages: every step, its numbers, its questions, its controls."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,14 @@ import pytest
 
 from cutaway.decode import Translator
 from cutaway.lessons import lessons
-from cutaway.lessons.lesson import Step, spoken
+from cutaway.lessons import texts as lesson_texts
+from cutaway.lessons.lesson import Step, localized
 from cutaway.serve.app import create_app
 from cutaway.serve.listening import bound
-from cutaway.serve.running import Server
+from cutaway.serve.server import Server
 from cutaway.serve.session import Session
 from tests.browser.conftest import Watched
-from tests.lessons.telling import told, told_of, told_with, untrained
+from tests.lessons.helpers import steps_of, steps_on, steps_with, untrained
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 Served = tuple[str, Session]
@@ -60,8 +62,8 @@ def test_the_list_of_lessons_speaks_the_readers_language(
     watched.page.wait_for_selector("[data-lesson=by-hand]")
     shown = " ".join(texts(watched.page, ".lesson-list button"))
     for one in untrained():
-        assert one.title.within(language) in shown
-        assert one.about.within(language) in shown
+        assert one.title.in_language(language) in shown
+        assert one.about.in_language(language) in shown
     assert not watched.complaints
 
 
@@ -71,13 +73,25 @@ def test_every_step_shows_its_numbers_and_its_claims(
     watched: Watched, served: Served, name: str, language: str
 ) -> None:
     open_page(watched, served)
-    walk_through(watched, name, language, told_with(name, served[1].translator))
+    walk_through(watched, name, language, steps_with(name, served[1].translator))
+
+
+def test_an_operand_has_the_name_its_place_gave_it(watched: Watched, served: Served) -> None:
+    """One head: the query is a view of what W_Q put out, and is called query all the same."""
+    open_page(watched, served)
+    number = 1 + [step.key for step in steps_of("masked-attention")].index("scores")
+    lesson(watched, f"masked-attention/{number}")
+    answered(watched)
+    watched.page.wait_for_selector("cut-lessons cut-equation .tile")
+    equations = " ".join(" ".join(texts(watched.page, "cut-lessons cut-equation")).split())
+    assert re.search(r"query\b.*×.*key.*=.*scores", equations)
+    assert not re.search(r"output × key", equations)
 
 
 @pytest.fixture(scope="session")
-def demo_served(demo_folder: Path) -> Iterator[Served]:
-    """A server for the demo model."""
-    app = create_app(Translator.load(demo_folder), folder=demo_folder)
+def carried_served(bundled_folder: Path) -> Iterator[Served]:
+    """A server for the model of the package."""
+    app = create_app(Translator.load(bundled_folder), folder=bundled_folder)
     with bound("127.0.0.1", 0) as listening:
         server = Server(app, listening).start()
         yield server.url, app.state.session
@@ -86,11 +100,11 @@ def demo_served(demo_folder: Path) -> Iterator[Served]:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("name", [one.name for one in lessons() if one.trained])
-def test_every_step_of_a_lesson_on_the_demo_model(
-    watched: Watched, demo_served: Served, demo_folder: Path, name: str, language: str
+def test_every_step_of_a_lesson_on_the_carried_model(
+    watched: Watched, carried_served: Served, bundled_folder: Path, name: str, language: str
 ) -> None:
-    open_page(watched, demo_served)
-    walk_through(watched, name, language, told_of(name, demo_folder))
+    open_page(watched, carried_served)
+    walk_through(watched, name, language, steps_on(name, bundled_folder))
 
 
 def walk_through(watched: Watched, name: str, language: str, steps: tuple[Step, ...]) -> None:
@@ -103,16 +117,16 @@ def walk_through(watched: Watched, name: str, language: str, steps: tuple[Step, 
             "n => document.querySelectorAll('.lesson-matrix, .lesson-picture').length === n",
             arg=len(step.matrices) + len(step.pictures),
         )
-        assert page.locator("cut-lessons h1").inner_text() == step.title.within(language)
+        assert page.locator("cut-lessons h1").inner_text() == step.title.in_language(language)
         claims = texts(page, ".claim")
         assert len(claims) == len(step.claims)
         assert page.locator(".claim.broken").count() == sum(not c.holds for c in step.claims)
         captions = texts(page, ".lesson-matrix figcaption b")
-        assert captions == [spoken(matrix.name, language) for matrix in step.matrices]
+        assert captions == [localized(matrix.name, language) for matrix in step.matrices]
         assert page.locator("td.slip s").count() == sum(len(m.slips()) for m in step.matrices)
         if not step.measured:
             for text, claim in zip(claims, step.claims, strict=True):
-                assert claim.said.within(language) in text
+                assert claim.said.in_language(language) in text
             _numbers(page, step)
     assert not watched.complaints
 
@@ -137,9 +151,9 @@ def _numbers(page: Any, step: Step) -> None:
 def test_numbers_wait_for_the_question(watched: Watched, served: Served) -> None:
     open_page(watched, served)
     lesson(watched, "masked-attention/1")
-    assert watched.page.locator(".lesson-matrix").count() == 0
+    assert watched.page.locator(".lesson-stage:not([inert]) .lesson-matrix").count() == 0
     answered(watched)
-    watched.page.wait_for_selector(".lesson-matrix")
+    watched.page.wait_for_selector(".lesson-stage:not([inert]) .lesson-matrix")
     assert "−∞" in watched.page.locator(".lesson-matrix").inner_text()
 
 
@@ -158,7 +172,7 @@ def test_a_cell_of_a_lesson_opens_down_to_its_arithmetic(watched: Watched, serve
 
 def test_words_are_dragged_and_keep_their_vectors(watched: Watched, served: Served) -> None:
     open_page(watched, served)
-    place = next(n for n, step in enumerate(told("self-attention"), start=1) if step.controls)
+    place = next(n for n, step in enumerate(steps_of("self-attention"), start=1) if step.controls)
     lesson(watched, f"self-attention/{place}")
     answered(watched)
     pieces = watched.page.locator(".order .piece")
@@ -199,3 +213,54 @@ def test_a_slider_tells_the_lesson_again(watched: Watched, served: Served) -> No
         arg=before,
     )
     assert watched.page.evaluate(score) == "−0.66"  # −1·0.9 + 0.24 + 0
+
+
+def test_a_language_of_the_lessons_alone_is_offered_and_the_rest_is_english(
+    watched: Watched, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in lesson_texts.FOLDER.glob("*.md"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    french = "# positions: La place d'un mot\n\nDes sinus et des cosinus.\n"
+    (tmp_path / "positions.fr.md").write_text(french, encoding="utf-8")
+    monkeypatch.setattr(lesson_texts, "FOLDER", tmp_path)
+    open_page(watched, served)
+    watched.hash("#/lessons?lang=en")
+    names = []
+    for _ in range(3):
+        names.append(watched.page.inner_text("#language"))
+        watched.page.click("#language")
+    assert names == ["中文", "français", "English"]
+    watched.hash("#/lessons?lang=fr")
+    listed = watched.page.locator("[data-lesson=positions]")
+    assert "La place d'un mot" in listed.inner_text()
+    assert watched.page.locator("cut-lessons h1").inner_text() == "Lessons"
+    assert watched.page.evaluate("document.documentElement.lang") == "fr"
+
+
+def test_figures_stand_there_before_the_answer_and_cannot_be_read(
+    watched: Watched, served: Served
+) -> None:
+    open_page(watched, served)
+    page = watched.page
+    lesson(watched, "by-hand/8")
+    figures = page.locator(".lesson-stage[inert] .lesson-matrix").count()
+    assert figures > 2
+    assert "blur" in page.evaluate(
+        "() => getComputedStyle(document.querySelector('.lesson-stage')).filter"
+    )
+    answered(watched)
+    assert page.locator(".lesson-stage[inert]").count() == 0
+    assert page.locator(".lesson-matrix").count() == figures
+
+
+def test_a_lesson_fits_a_phone(browser: Any, served: Served) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 720})
+    watched = Watched(context)
+    open_page(watched, served)
+    lesson(watched, "by-hand/8", "zh")
+    answered(watched)
+    assert watched.page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    tab = watched.page.locator("#views a[aria-current]").bounding_box()
+    assert tab is not None
+    assert tab["x"] + tab["width"] <= 361
+    context.close()

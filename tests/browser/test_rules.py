@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cutaway.glass.evaluate import evaluate
-from cutaway.glass.expr import from_json
+from cutaway.glass.wire import from_json
 from tests.browser.conftest import Watched
 
 pytestmark = pytest.mark.browser
@@ -84,7 +84,7 @@ def test_every_operation_gives_what_python_gives(watched: Watched) -> None:
         watched.page.evaluate(
             """async ([expressions, operands]) => {
               const { evaluate } = await import('http://page.test/rules.js');
-              const { rowMajor } = await import('http://page.test/trace.js');
+              const { rowMajor } = await import('http://page.test/layout.js');
               const args = operands.map(({ shape, cells }) => ({
                 shape, offset: 0, strides: rowMajor(shape), cell: (n) => cells[n] }));
               const out = [];

@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+from cutaway.artifact.folder import ModelFolder, write_model_folder
+from cutaway.artifact.snapshots import write_snapshot
 from cutaway.config import ModelConfig
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder, write_model_folder
-from cutaway.train.snapshots import write_snapshot
 
 SUBJECTS = {
     "The cat": "Le chat",

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -39,9 +40,9 @@ def test_check_reports_with_a_real_probe_and_a_page(corpus: Path, tmp_path: Path
     )  # fmt: skip
     assert "449 pairs read, 448 kept; cleaning removes: duplicate 1" in output
     assert "validation in train: 448 of 448 pairs" in output
-    assert "target tokens a second (measured over" in output
+    assert "target tokens per second (measured over" in output
     assert "3 epochs: about" in output
-    assert "scores on them measure memory" in output
+    assert "scores on them measure memorisation" in output
     assert "Measured by" in page.read_text(encoding="utf-8")
 
 
@@ -108,16 +109,16 @@ def test_harvest_writes_a_tsv_with_origins(tmp_path: Path) -> None:
     [
         (["check"], "no corpus"),
         (["check", "--source", "a"], "give both files or neither"),
-        (["check", "--source", "a", "--target", "b", "-d", "c.tsv"], "one or the other"),
-        (["check", "a.tsv", "-d", "c.tsv"], "name the corpus once"),
-        (["check", "a", "b", "c"], "name the corpus once"),
+        (["check", "--source", "a", "--target", "b", "-d", "c.tsv"], "one corpus at a time"),
+        (["check", "a.tsv", "-d", "c.tsv"], "give the corpus once"),
+        (["check", "a", "b", "c"], "give the corpus once"),
         (["check", "-d", "absent.tsv"], "no such file"),
-        (["check", "-d", "c.tsv", "--columns", "1"], "--columns '1'"),
+        (["check", "-d", "c.tsv", "--columns", "1"], "columns '1': expected two"),
         (["check", "-d", "c.tsv", "--columns", "a,b"], "two numbers"),
-        (["check", "-d", "c.tsv", "--tokens", "0"], "expected positive"),
+        (["check", "-d", "c.tsv", "--tokens", "0"], "train.tokens is 0; expected at least 1"),
         (["check", "--embedded", "en-xx"], "en-xx"),
-        (["check", "-d", "CORPUS", "--kind", "letters"], "--kind 'letters'"),
-        (["check", "-d", "CORPUS", "--long", "cut", "--probe", "0"], "--long 'cut'"),
+        (["check", "-d", "CORPUS", "--kind", "letters"], "kind in [tokenizer] is 'letters'"),
+        (["check", "-d", "CORPUS", "--long", "cut", "--probe", "0"], "long in [data] is 'cut'"),
         (["check", "-d", "CORPUS", "--vocabulary", "5", "--probe", "0"], "too small"),
         (["build", "-d", "-", "--format", "tsv", "--out", "x"], "can be read once only"),
         (["harvest", "xx", "--root", "."], "no translation into 'xx'"),
@@ -136,3 +137,28 @@ def test_what_cannot_be_done_is_one_line(
     assert isinstance(result.exception, CutawayError), result.output
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_check_learns_its_tokenizer_from_the_rows_that_train_learns_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cleaned rows without those held out for validation, with the same seed."""
+    from cutaway.config import RunConfig
+    from cutaway.corpus import check as module
+    from cutaway.training.prepare import prepare
+
+    path = tmp_path / "corpus.tsv"
+    noise = [("zzzz " * 300, "qqqq"), ("same xyxy", "same xyxy")]  # cleaning removes these
+    path.write_text("".join(f"{s}\t{t}\n" for s, t in [*PLAIN, *noise]), encoding="utf-8")
+    seen: list[Any] = []
+    true_check = module.check
+
+    def watched(*rows: object, **settings: object) -> object:
+        seen.append(settings["tokenizers"])
+        return true_check(*rows, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "check", watched)
+    said(run("check", "-d", path, "--vocabulary", 401, "--probe", 0))
+    tables = {"data": {"data": str(path)}, "tokenizer": {"vocabulary": 401}}
+    trained = prepare(RunConfig.from_tables(tables)).tokenizer
+    assert seen[0][0].fingerprint == trained.fingerprint

@@ -9,9 +9,10 @@ import pytest
 
 from cutaway.corpus import BatchPlan, EncodedPairs, encode_pairs
 from cutaway.corpus.check import Forecast, Report, check
-from cutaway.corpus.check_page import bytes_for_people, page, time_for_people, write_page
-from cutaway.corpus.suspicion import suspicions
+from cutaway.corpus.check_report import page, write_report
+from cutaway.corpus.suspicious import find_suspicious
 from cutaway.errors import DataError
+from cutaway.report import duration, size
 from cutaway.text import Tokenizer
 
 NOUNS = ["cat", "dog", "horse", "tower", "forest", "mole", "street", "creature"]
@@ -125,7 +126,7 @@ def test_the_probe_sees_the_pairs_that_training_would(tokenizers: tuple[Tokenize
 
 def test_the_page_holds_the_report_and_runs_nothing(report: Report, tmp_path: Path) -> None:
     path = tmp_path / "check.html"
-    write_page(report, path, "Corpus <check>")
+    write_report(report, path, "Corpus <check>")
     text = path.read_text(encoding="utf-8")
     assert "default-src &#x27;none&#x27;" in text or "default-src 'none'" in text
     assert "<script" not in text
@@ -135,7 +136,7 @@ def test_the_page_holds_the_report_and_runs_nothing(report: Report, tmp_path: Pa
         assert wanted in text
     assert text.count("<svg") == 6
     with pytest.raises(DataError, match="cannot be written"):
-        write_page(report, tmp_path / "no" / "where.html")
+        write_report(report, tmp_path / "no" / "where.html")
 
 
 def test_separate_vocabularies_and_nothing_left(tokenizers: tuple[Tokenizer, None]) -> None:
@@ -158,19 +159,19 @@ def test_a_good_corpus_gets_no_advice(tokenizers: tuple[Tokenizer, None]) -> Non
 
 def test_what_only_looks_different_is_not_suspected() -> None:
     pairs = [("About 4,000 of 12,000,000 people.", "约4000人 12000000"), ("Tom eats.", "Tom吃饭。")]
-    assert suspicions(pairs * 3, np.full((6, 2), 5, np.int32)) == ()
+    assert find_suspicious(pairs * 3, np.full((6, 2), 5, np.int32)) == ()
 
 
 def test_few_pairs_have_no_outliers() -> None:
-    assert suspicions([("a", "b")] * 3, np.array([[2, 3], [2, 300], [2, 3]], np.int32)) == ()
+    assert find_suspicious([("a", "b")] * 3, np.array([[2, 3], [2, 300], [2, 3]], np.int32)) == ()
 
 
-def test_sizes_and_times_are_told_for_people() -> None:
-    assert bytes_for_people(999) == "999 bytes"
-    assert bytes_for_people(1536) == "1.5 KB"
-    assert bytes_for_people(600 * 2**20) == "600 MB"
-    assert bytes_for_people(3 * 2**50) == "3072.0 TB"
-    assert [time_for_people(s) for s in (7.4, 67, 3600 * 5 + 61)] == [
+def test_sizes_and_times_have_units() -> None:
+    assert size(999) == "999 bytes"
+    assert size(1536) == "1.5 KB"
+    assert size(600 * 2**20) == "600 MB"
+    assert size(3 * 2**50) == "3072.0 TB"
+    assert [duration(s) for s in (7.4, 67, 3600 * 5 + 61)] == [
         "7 s",
         "1 min 07 s",
         "5 h 01 min",

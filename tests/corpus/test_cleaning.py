@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutaway.corpus import Filters, clean
-from cutaway.corpus.cleaning import words
+from cutaway.corpus import Cleaner, Filters, clean
+from cutaway.corpus.cleaning import Seen, words
 
 
 def test_each_filter_removes_and_counts_its_own() -> None:
@@ -33,7 +33,7 @@ def test_each_filter_removes_and_counts_its_own() -> None:
         "ratio": 1,
         "duplicate": 2,
     }
-    assert report.numbers == (0, 10, 11)
+    assert list(report.numbers) == [0, 10, 11]
     assert report.examples["empty"] == (1, 2)
     assert report.examples["duplicate"] == (8, 9)
     assert report.normalised == 4  # stripped or recomposed
@@ -71,3 +71,31 @@ def test_nothing_is_lost_uncounted(pairs: list[tuple[str, str]]) -> None:
     again, second = clean(kept)
     assert again == kept  # cleaning the clean changes nothing
     assert sum(second.removed.values()) == 0
+
+
+@given(
+    st.lists(st.tuples(st.text("ab", max_size=3), st.text("ab", max_size=3)), max_size=60),
+    st.integers(0, 3000),
+)
+def test_duplicates_are_those_of_a_set(pairs: list[tuple[str, str]], others: int) -> None:
+    """Also after the table has grown."""
+    seen = Seen()
+    known: set[tuple[str, str]] = set()
+    for number in range(others):
+        assert not seen(f"{number}", "other")
+    for pair in pairs:
+        assert seen(*pair) is (pair in known)
+        known.add(pair)
+
+
+def test_what_is_kept_of_a_pair_is_bounded_whatever_its_text() -> None:
+    seen, count = Seen(), 20_011
+    for number in range(count):
+        assert not seen(f"{number} " * 50, "x")
+    assert 12 * count <= seen.bytes <= 24 * count
+
+
+def test_a_corpus_that_streams_keeps_no_numbers_of_its_pairs() -> None:
+    cleaner = Cleaner()
+    assert sum(1 for _ in cleaner.passing((f"a{n}", f"b{n}") for n in range(101))) == 101
+    assert (cleaner.report().kept, list(cleaner.report().numbers)) == (101, [])

@@ -28,7 +28,7 @@ FEMININE, MASCULINE = set(FEMININE_NOUNS.split()), set(MASCULINE_NOUNS.split())
 PLURAL_ONLY = {"les", "des", "ces", "mes", "ses", "nos", "deux", "trois", "quatre", "aux"}
 SINGULAR_ONLY = {"un", "une", "ce", "cet", "cette", "mon", "ma", "notre", "au", "du"}
 PRENOMINAL = re.compile(
-    r"(grand|petit|vieux|vieil|vieille|jeune|nouveau|nouvel|nouvelle|beau|bel|belle)(e?s|x)?$"
+    r"(grand|petit|vieux|vieil|vieille|jeune|nouveau|nouvel|nouvelle|beau|bel|belle|gros|grosse)(e?s|x)?$"
 )
 VOWEL = re.compile(r"[aeiouhâàéèêîôûœ]", re.IGNORECASE)
 
@@ -203,13 +203,13 @@ def test_french_adjectives_agree_after_their_noun(french: list[tuple[str, str]])
                 expected = (bare(noun) in FEMININE) + 2 * plural
                 assert forms[following[1]] == expected, target
                 checked += 1
-    assert checked > 2_000
+    assert checked > 1_500
 
 
 def test_french_size_stands_before_and_colour_after(french: list[tuple[str, str]]) -> None:
     nouns = "|".join(sorted(FEMININE | MASCULINE))
     colour = re.compile(rf"\b(noire?s?|blanc(he)?s?|rouges?|verte?s?|bleue?s?) ({nouns})s?\b")
-    size = re.compile(rf"\b({nouns}) (grande?|petite?)\b")
+    size = re.compile(rf"\b({nouns}) (grande?|petite?|gros|grosse)\b")
     for _, target in french:
         assert not colour.search(target), target
         assert not size.search(target), target
@@ -274,16 +274,16 @@ def test_chinese_negation(chinese: list[tuple[str, str]]) -> None:
 
 def test_chinese_place_words_follow_english_prepositions(chinese: list[tuple[str, str]]) -> None:
     place = {
-        "under": "下面",
+        "under": "下",
         "behind": "后面",
         "beside": "旁边",
-        "near": "附近",
+        "near": "附近|边",
         "in front of": "前面",
     }
     for source, target in chinese:
         for preposition, word in place.items():
             if f" {preposition} " in source:
-                assert word in target, target
+                assert re.search(word, target), target
 
 
 def test_english_articles_and_verbs() -> None:

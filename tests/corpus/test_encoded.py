@@ -123,14 +123,20 @@ def test_sampled_pairs_are_the_same_text_cut_anew_each_epoch(tokenizer: Tokenize
         assert (target[0], target[-1], source[-1]) == (2, 3, 3)
 
 
-def test_a_corpus_too_large_to_draw_at_once_keeps_its_lengths(
+def test_a_corpus_too_large_to_hold_is_planned_by_its_sampled_lengths(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cutaway.corpus.encoded.KEPT", 5)
     encoded, _ = encode_pairs(PAIRS, tokenizer)
-    pairs = SampledPairs(encoded, tokenizer, sample=0.7, seed=1, epoch=1)
-    assert (pairs.lengths == encoded.lengths).all()
-    assert len(pairs[0][0]) > len(encoded[0][0])
+    small = SampledPairs(encoded, tokenizer, sample=0.7, seed=1, epoch=1)
+    held = small.lengths
+    monkeypatch.setattr("cutaway.corpus.encoded.SAMPLED_IN_MEMORY", 5)
+    large = SampledPairs(encoded, tokenizer, sample=0.7, seed=1, epoch=1)
+    assert (large.lengths == held).all()
+    assert (large.lengths != encoded.lengths).any()
+    assert large._drawn is None
+    for index in range(len(PAIRS)):
+        assert [len(side) for side in large[index]] == large.lengths[index].tolist()
+        assert [s.tolist() for s in large[index]] == [s.tolist() for s in small[index]]
 
 
 def test_a_sampled_cut_never_passes_the_limit(tokenizer: Tokenizer) -> None:

@@ -1,4 +1,4 @@
-"""Every format read as it should be, and every way to break one told with file and line."""
+"""Every format is read correctly; every way to break one is an error with file and line."""
 
 import contextlib
 import gzip
@@ -225,7 +225,7 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     ("a.tmx", BOMB, "line 1: the file declares the entity 'a'"),
     ("a.tmx", OUTSIDE, "line 1: the file declares the entity 'a'"),
     ("a.tmx", TMX.replace(' xml:lang="fr"', ""), "line 5: a <tuv> has no xml:lang"),
-    ("a.tmx", TMX.replace('srclang="en"', ""), "say which two languages"),
+    ("a.tmx", TMX.replace('srclang="en"', ""), "give the two languages"),
     ("a.tmx", b'<?xml version="1.0" encoding="nope"?><tmx/>', "line 1: "),
     ("a.tmx", TMX.encode("utf-16-le"), "line 1: "),
     ("a.po", 'msgid "a"\n', "line 1: the last message has no msgstr"),
@@ -243,12 +243,12 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     ("a.mo", mo(MO)[:4] + b"\0\0\x09\0" + mo(MO)[8:], "version 9"),
     ("a.mo", mo({}), "no pair in it"),
     ("a.txt", "one side", "give its partner"),
-    ("a.docx", "x", "does not tell the format"),
+    ("a.docx", "x", "does not give the format"),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "message"), BROKEN)
-def test_broken_files_are_told_with_file_and_line(
+def test_errors_of_broken_files_name_file_and_line(
     tmp_path: Path, name: str, content: str | bytes, message: str
 ) -> None:
     path = write(tmp_path, name, content)
@@ -283,7 +283,7 @@ def test_broken_files_in_general(tmp_path: Path) -> None:
         read_pairs(write(tmp_path, "a.tsv", "a\tb"), columns=(0, 1))
     with pytest.raises(DataError, match="'nope' is not known"):
         read_pairs(write(tmp_path, "a.tsv", "a\tb"), encoding="nope")
-    with pytest.raises(DataError, match="does not tell the format"):
+    with pytest.raises(DataError, match="does not give the format"):
         read_pairs("-")
     with pytest.raises(DataError, match="expected one of text, tsv"):
         read_pairs("-", "xml")  # type: ignore[arg-type]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from cutaway.artifact.folder import read_model_folder, write_model_folder
 from cutaway.decode import Translator
-from cutaway.train.folder import read_model_folder, write_model_folder
 from tests.decode.helpers import trained_folder
 
 

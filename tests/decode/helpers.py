@@ -1,14 +1,15 @@
 """Small real models to decode with: random weights for laws, a few seconds' training for text."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
+from cutaway.artifact.folder import ModelFolder
 from cutaway.config import ModelConfig
 from cutaway.decode import Special, Task
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder
 
 SPECIAL = Special(start=2, end=3, forbidden=(0, 1, 2, 4))
 
@@ -48,6 +49,19 @@ def random_tasks(count: int, vocabulary: int = 31, seed: int = 5, longest: int =
     return [
         Task((*(draw(5, vocabulary) for _ in range(draw(1, longest + 1))), 3)) for _ in range(count)
     ]
+
+
+class WithoutFloat64(torch.Tensor):
+    """A tensor of a device that has no float64 (MPS); `.cpu()` leaves the device."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.cpu:
+            return args[0].as_subclass(torch.Tensor)
+        result = super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+        if isinstance(result, torch.Tensor) and result.dtype == torch.float64:
+            raise TypeError("this device has no float64")
+        return result
 
 
 NUMBERS = {

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import torch
 
+from cutaway.artifact.folder import ModelFolder
 from cutaway.decode import Classifier, Filler, Generator, Task, force
 from cutaway.errors import InputError
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder
 from tests.decode.helpers import random_model
 
 TEXTS = ["the cat sat on the mat", "a dog ran over the road", "我喜欢学习编程"] * 20

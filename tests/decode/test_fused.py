@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-from cutaway.decode import DecodeOptions, search
+from cutaway.decode import DecodeOptions
 from cutaway.decode.fused import FusedStep
+from cutaway.decode.search import search
 from cutaway.decode.stepper import Stepper
 from cutaway.model import explicit
 from tests.decode.helpers import SPECIAL, random_model, random_tasks

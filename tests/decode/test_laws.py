@@ -8,11 +8,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutaway.decode import DecodeOptions, Hypothesis, SearchResult, Special, Task, force, search
+from cutaway.data import bundled_model
+from cutaway.decode import (
+    DecodeOptions,
+    Hypothesis,
+    SearchResult,
+    Special,
+    Task,
+    Translator,
+    force,
+)
 from cutaway.decode.beam import beam_search
 from cutaway.decode.greedy import greedy_search
+from cutaway.decode.next_token import draw, sum_tolerance, tolerance
+from cutaway.decode.search import search
 from cutaway.decode.stepper import Stepper
-from tests.decode.helpers import SPECIAL, random_model, random_tasks
+from tests.decode.helpers import SPECIAL, WithoutFloat64, random_model, random_tasks
 
 MODES = {
     "greedy": DecodeOptions(),
@@ -92,6 +103,25 @@ def test_a_tie_is_seen_and_settled_alone() -> None:
         alone = [search(model, [task], MODES[mode], SPECIAL)[0] for task in tasks]
         assert any(result.near_tie for result in together)
         assert ids_of(together) == ids_of(alone)
+
+
+def test_long_sentences_in_company_differ_by_less_than_a_near_tie() -> None:
+    """A beam compares sums over a whole sentence: their spread must stay below the margin."""
+    translator = Translator.load(bundled_model("en-fr"))
+    tasks = [
+        Task(
+            tuple(translator.tokenizer.encode("The cat sees a small dog. " * times, end=True)),
+            tuple(translator.target_tokenizer.encode("Le chat voit un petit chien. " * times)),
+        )
+        for times in (23, 17, 5)
+    ]
+    assert len(tasks[0].prefix) > 150
+    together = force(translator.model, tasks, translator.special)
+    for task, found in zip(tasks, together, strict=True):
+        (alone,) = force(translator.model, [task], translator.special)
+        sums = [list(itertools.accumulate(judged.log_probabilities)) for judged in (found, alone)]
+        for one, other in zip(*sums, strict=True):
+            assert abs(one - other) < sum_tolerance(tolerance(torch.float32), other) / 2
 
 
 def test_cached_is_uncached() -> None:
@@ -180,6 +210,14 @@ def test_a_seed_and_the_sentence_decide_a_sample() -> None:
     assert ids_of(once) == ids_of(again)
     assert ids_of(once) != ids_of(other)
     assert len({hypothesis.ids for hypothesis in once[0].hypotheses}) > 1
+
+
+def test_a_draw_needs_no_float64_on_the_device() -> None:
+    log_p = torch.randn(31, generator=torch.Generator().manual_seed(5)).log_softmax(0)
+    there = log_p.as_subclass(WithoutFloat64)
+    for chance in (0.0, 0.31, 0.99):
+        for options in (MODES["sample"], replace(MODES["sample"], top_k=0, top_p=1.0)):
+            assert draw(there, options, chance, 1e-6) == draw(log_p, options, chance, 1e-6)
 
 
 def test_samples_follow_the_distribution() -> None:

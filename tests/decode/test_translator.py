@@ -1,6 +1,7 @@
 """The translator on a model that has learnt something, and on one that has not."""
 
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,16 @@ import pytest
 import torch
 
 import cutaway
+from cutaway.artifact.folder import ModelFolder
+from cutaway.data import bundled_model
 from cutaway.decode import DecodeOptions, TorchEngine, Translator, attention_maps
 from cutaway.errors import ConfigError, InputError, ModelFolderError, TokenizerError
 from cutaway.model import Transformer
-from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder
+from cutaway.text import Kind, Tokenizer
 from tests.decode.helpers import number_pairs, random_model
 
 TEXT = "one three two !"
+CUTTING: tuple[Kind, ...] = ("char", "bpe")
 
 
 @pytest.fixture(scope="module")
@@ -101,13 +104,52 @@ def test_a_script_the_model_never_met_is_said(translator: Translator) -> None:
     assert "unknown" not in [notice.kind for notice in own.warnings]
 
 
-def test_a_long_paragraph_is_cut_and_joined(translator: Translator) -> None:
+def test_a_paragraph_is_cut_into_sentences_and_joined(translator: Translator) -> None:
     sources, targets = zip(*number_pairs(30, seed=5), strict=True)
-    (translation,) = translator.translate([" ".join(sources)], split=20)
+    (translation,) = translator.translate([" ".join(sources)])  # no capitals: cut by its length
     assert [notice.kind for notice in translation.warnings][:1] == ["split"]
     assert translation.text.count("!") == len(targets)
     plain = [t.text for t in translator.translate(list(sources))]
     assert translation.text == " ".join(plain)
+
+
+@pytest.mark.parametrize(
+    ("pair", "text", "expected"),
+    [
+        (
+            "en-fr",
+            "The cat is on the mat.  She has a mole on her arm.\n\n\tI love AI. 42.\r\n",
+            "Le chat est sur le tapis.  Elle a un grain de beauté sur le bras.\n\n\tJ'aime l'IA. "
+            "42.\r\n",
+        ),
+        ("en-zh", "The cat is on the mat. I love AI.\n", "猫在垫子上。我爱AI。\n"),
+    ],
+)
+def test_no_sentence_is_lost(pair: str, text: str, expected: str) -> None:
+    translator = cutaway.load(bundled_model(pair))
+    (translation,) = translator.translate([text])
+    assert translation.text == expected
+    assert translation.warnings == ()
+    pieces = [piece.text for piece in translator.pieces(text) if piece.translate]
+    assert translation.score == pytest.approx(
+        sum(one.log_probability for one in translator.translate(pieces))
+        / len(translation.tokens) ** translator.defaults.length_penalty
+    )
+    (whole,) = translator.translate(["The cat is on the mat. I love AI."], split=False)
+    assert [token.piece for token in whole.tokens].count("<end>") == 1
+
+
+def test_alternatives_of_several_sentences_are_ranked_as_a_whole(translator: Translator) -> None:
+    first, second = "One two !", "Three !"
+    options: dict[str, Any] = {"beam": 3, "length_penalty": 0.0}
+    (both,) = translator.translate([f"{first} {second}"], **options)
+    one, other = translator.translate([first, second], **options)
+    firsts = [(one.score, one.text), *((a.score, a.text) for a in one.alternatives)]
+    seconds = [(other.score, other.text), *((a.score, a.text) for a in other.alternatives)]
+    ranked = sorted(((a + b, f"{x} {y}") for a, x in firsts for b, y in seconds), reverse=True)
+    found = [(both.score, both.text), *((a.score, a.text) for a in both.alternatives)]
+    assert [score for score, _ in found] == pytest.approx([score for score, _ in ranked[:3]])
+    assert [text for _, text in found] == [text for _, text in ranked[:3]]
 
 
 def test_lines_and_space_stay(translator: Translator) -> None:
@@ -172,6 +214,35 @@ def test_a_prefix_is_kept_and_continued(translator: Translator) -> None:
     assert again.text == translation.text
 
 
+def test_a_prefix_begins_the_text_and_not_each_of_its_sentences(translator: Translator) -> None:
+    text = "one two !\nthree four !\nfive !"
+    (translation,) = translator.translate([text], prefix="dix")
+    first, *rest = translation.text.split("\n")
+    assert first.startswith("dix ")
+    plain = translator.translate([text])[0].text.split("\n")
+    assert rest == plain[1:]
+
+
+def test_the_length_of_a_sentence_is_judged_by_the_kind_of_tokenizer() -> None:
+    """A hundred characters are an ordinary sentence: a char model reads it whole."""
+    sentence = "the quick brown fox jumps over the lazy dog, and then it sleeps in the warm sun,"
+    for kind in CUTTING:
+        tokenizer = Tokenizer.train([sentence], kind=kind, vocabulary=290)
+        model = random_model(vocabulary=tokenizer.vocabulary, max_length=401)
+        speaker = Translator(ModelFolder(model, tokenizer))
+        text = sentence * (301 // len(tokenizer.encode(sentence)))
+        assert 100 < len(tokenizer.encode(text)) < 399
+        cuts = speaker.pieces(text)
+        assert (len(cuts) == 1) is (kind == "char")
+        assert speaker.room(split=False) == 399
+
+
+def test_composed_and_decomposed_text_are_translated_alike(translator: Translator) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "é one !") for form in ("NFC", "NFD"))
+    assert composed != decomposed
+    assert translator.task(composed) == translator.task(decomposed)
+
+
 def test_alternatives_at_a_position(translator: Translator) -> None:
     (translation,) = translator.translate([TEXT])
     others = translator.alternatives(TEXT, 1, count=4)
@@ -214,8 +285,18 @@ def test_options_come_from_the_folder_and_can_be_changed(translator: Translator)
 
 
 def test_bad_calls_are_told_in_one_line(translator: Translator, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a list of texts"):
-        translator.translate(TEXT)
+    wrong_texts: list[Any] = [TEXT, TEXT.encode(), None, 3]
+    for texts in wrong_texts:
+        with pytest.raises(InputError, match="expected a list of texts"):
+            translator.translate(texts)
+    wrong_items: list[Any] = [b"one", None, 3]
+    for item in wrong_items:
+        with pytest.raises(InputError, match="text 1 is of type .*; expected str"):
+            translator.translate([TEXT, item])
+    with pytest.raises(InputError, match="split is 1; expected True or False"):
+        translator.translate([TEXT], split=1)  # type: ignore[arg-type]
+    (generated,) = translator.translate(text for text in [TEXT])
+    assert generated.text == translator.translate([TEXT])[0].text
     with pytest.raises((InputError, TokenizerError), match="'xx'"):
         translator.translate([TEXT], language="xx")
     with pytest.raises(InputError, match="1 sources and 2 targets"):

@@ -7,6 +7,7 @@ import torch
 
 from cutaway.decode import Translator
 from cutaway.errors import InputError
+from tests.decode.helpers import WithoutFloat64
 
 TEXT = "two nine one !"
 
@@ -38,6 +39,13 @@ def test_candidates_are_the_distribution(translator: Translator) -> None:
     values = [candidate.probability for candidate in step.candidates]
     assert values == sorted(values, reverse=True)
     assert json.dumps(step.to_dict())
+
+
+def test_candidates_need_no_float64_on_the_device(translator: Translator) -> None:
+    walk = translator.walk("one two !", temperature=1.3)
+    here = walk.step.candidates
+    walk._log_p = walk._log_p.clone().as_subclass(WithoutFloat64)
+    assert walk.step.candidates == here
 
 
 def test_another_word_and_back(translator: Translator) -> None:

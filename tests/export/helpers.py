@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import torch
 
+from cutaway.artifact.folder import ModelFolder
 from cutaway.config import ModelConfig
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder
 
 DICTIONARY = {
     "the": "le",

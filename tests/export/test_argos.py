@@ -12,6 +12,7 @@ import pytest
 from cutaway.errors import ExportError
 from cutaway.export.argos import export_argos
 from cutaway.export.sentences import sentence_model
+from cutaway.text.sentences import sentences as ours
 from tests.export.helpers import random_folder, tokenizer
 
 
@@ -81,9 +82,10 @@ def sentences(text: str) -> list[str]:
         ['"Really?" he asked.', "(Yes.)", "No … and so on."],
         ["see e.g. this one.", "Été.", "Привет.", "Да!"],
         ["no full stop at all"],
-        ["あ。", "「い。」", "う？！", "え"],
+        ["ア。", "「イ。」", "ウ？！", "エ"],
     ],
 )
 def test_where_the_sentence_model_cuts(expected: list[str]) -> None:
-    joined = ("" if expected[0] == "あ。" else " ").join(expected)
+    joined = ("" if expected[0] == "ア。" else " ").join(expected)
     assert sentences(joined) == expected
+    assert [sentence.strip() for sentence in ours(joined)] == expected

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from cutaway.artifact.files import damage, sha256
+from cutaway.artifact.folder import write_model_folder
 from cutaway.cli.main import app
 from cutaway.errors import ExportError, ModelFolderError
-from cutaway.train.files import damage, sha256
-from cutaway.train.folder import write_model_folder
 from tests.export.helpers import random_folder
 
 

@@ -8,11 +8,11 @@ import ctranslate2
 import pytest
 import torch
 
+from cutaway.artifact.folder import ModelFolder
 from cutaway.decode import DecodeOptions, Special, Task, TorchEngine
 from cutaway.errors import ExportError
 from cutaway.export.ctranslate2 import export_ctranslate2
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder
 from tests.export.helpers import fingerprint, phrases, random_folder, tokenizer
 
 VARIANTS: list[dict[str, Any]] = [

@@ -56,6 +56,25 @@ def test_patterns_name_further_axes() -> None:
     assert trace.labels["vocabulary"][3] == "3"
 
 
+class Folded(torch.nn.Module):
+    """Rows in pairs: an axis that no input has."""
+
+    recorded_axes = ((None, "pair", None), ("never", "of", "this", "rank"))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        pairs = torch.stack([x, 2 * x, 3 * x], dim=1)
+        return pairs.sum(1)
+
+
+def test_a_module_declares_names_of_its_axes() -> None:
+    x = torch.rand(5, 7)
+    with glass.record(Folded()) as trace:
+        made = Folded()(x)
+    trace.label(x=list("abcdefg"))
+    assert trace.value("Folded.pairs").axes == ["batch", "pair", "x"]
+    assert made.shape == (5, 7)
+
+
 def test_a_wrong_number_of_words_is_refused() -> None:
     with pytest.raises(TraceError, match="3 labels for source"):
         forward(model()).label(source=["a", "b", "c"])

@@ -46,6 +46,19 @@ def test_softmax_shows_its_parts() -> None:
     assert weights.shape == (2,)
 
 
+def test_a_loss_shows_the_cells_it_was_made_of() -> None:
+    with glass.record() as trace:
+        x = torch.tensor([[-0.5, -1.0, -2.0], [-3.0, -0.25, -4.0], [-5.0, -6.0, -0.75]])
+        y = torch.tensor([1, 0, 2])
+        loss = torch.nn.functional.nll_loss(x, y, ignore_index=0, reduction="sum")
+    explanation = trace.explain("loss")
+    assert explanation.text == "1.75 = −(−1) + 0 − (−0.75)"
+    cells = {(each.address.rpartition("[")[2], each.value) for each in explanation.operands}
+    assert {("0,1]", -1.0), ("2,2]", -0.75)} < cells
+    assert ("1,0]", -3.0) not in cells  # ignored
+    assert float(loss) == 1.75
+
+
 def test_a_mask_says_why() -> None:
     with glass.record() as trace:
         x = torch.tensor([1.5, 2.5])
@@ -88,7 +101,7 @@ def test_recursion_ends_at_parameters_inputs_constants_and_draws() -> None:
     ends: set[str | None] = set()
     seen: set[str] = set()
     while pending and len(seen) < 1500:
-        address = pending.pop(0)
+        address = pending.pop(0 if len(seen) % 2 else -1)  # near and far in turn
         if address in seen:
             continue
         seen.add(address)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cutaway import glass
 from cutaway.glass.rules import TABLE
-from tests.glass.cases import CASES, LAYOUTS, Source
+from tests.glass.cases import CASES, LAYOUTS, Source, uneven
 
 # Optimizer kernels are met in test_training.py, detach_ in a beam search (test_record.py); the
 # rest are other spellings of tested rules.
@@ -24,9 +24,8 @@ def run(name: str, source: Source) -> glass.Trace:
     torch.manual_seed(source.seed)
     with glass.record() as trace:
         result = CASES[name](source)
-        weights = torch.linspace(-1, 1, max(result.numel(), 1), dtype=torch.float64)
         if result.requires_grad:
-            total = (result * weights.reshape(result.shape)).sum()
+            total = (result * uneven(result)).sum()
             total.backward()  # type: ignore[no-untyped-call]
     return trace
 

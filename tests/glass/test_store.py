@@ -13,7 +13,7 @@ from torch import Tensor
 
 from cutaway import glass
 from cutaway.errors import TraceError
-from cutaway.glass.api import Served, Traces
+from cutaway.glass.api import Served
 from cutaway.glass.values import Value
 from tests.glass.samples import forward, model, training_step
 
@@ -220,16 +220,3 @@ def test_the_api_answers_in_plain_data(trace: glass.Trace) -> None:
     found = served.diff(Served(forward(model(torch.float32))))
     json.dumps(found, allow_nan=False)
     assert len(served.bundle(compressed=True)) < len(served.bundle())
-
-
-def test_old_traces_make_room(trace: glass.Trace) -> None:
-    held = Traces(limit=2)
-    first, second = held.add(trace), held.add(trace)
-    held.get(first)
-    third = held.add(trace)
-    assert held.get(first).trace is held.get(third).trace is trace
-    with pytest.raises(TraceError, match="no trace"):
-        held.get(second)
-    held.remove(first)
-    with pytest.raises(TraceError):
-        held.get(first)

@@ -24,7 +24,7 @@ def assert_proven(trace: glass.Trace, least: int) -> None:
     assert not proof.failures
     assert proof.complete
     assert proof.cells >= least
-    assert proof.max_error < 1e-9
+    assert 0 < proof.max_error < 1  # in units of the bound
 
 
 @pytest.mark.parametrize("family", ["encoder-decoder", "decoder", "encoder"])
@@ -79,7 +79,7 @@ def test_float32_is_proven_within_its_rounding() -> None:
     made = model(torch.float32)
     proof = training_step(made, torch.optim.AdamW(made.parameters(), lr=0.1)).prove()
     assert proof.complete
-    assert proof.max_error < 1e-5
+    assert 0 < proof.max_error < 1  # in units of the bound
 
 
 def test_the_papers_transformer_of_torch() -> None:

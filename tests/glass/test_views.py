@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from cutaway.glass.evaluate import evaluate
-from cutaway.glass.expr import at
+from cutaway.glass.expr import add, at, mul, op
 from cutaway.glass.storage import layout
 from cutaway.glass.views import remap
 
@@ -64,15 +64,15 @@ def test_overlapping_windows_cannot_be_solved_but_look_through() -> None:
     assert remap(layout(windows), layout(windows.clone())) is not None
     assert remap(layout(base), layout(windows)) is None
     where = remap(layout(windows), layout(base))
-    assert where == (("add", "i0", "i1"),)
+    assert where == (add("i0", "i1"),)
 
 
 def test_common_maps_are_short() -> None:
     x = torch.zeros(6, 4)
     assert remap(layout(x.t()), layout(x)) == ("i1", "i0")
-    assert remap(layout(x.view(24)), layout(x)) == (("idiv", "i0", 4), ("mod", "i0", 4))
-    assert remap(layout(x.view(2, 3, 4)), layout(x)) == (("add", ("mul", "i0", 3), "i1"), "i2")
+    assert remap(layout(x.view(24)), layout(x)) == (op("idiv", "i0", 4), op("mod", "i0", 4))
+    assert remap(layout(x.view(2, 3, 4)), layout(x)) == (add(mul("i0", 3), "i1"), "i2")
     merged = torch.zeros(2, 5, 16)
     assert remap(layout(merged.view(10, 16)), layout(merged)) == (
-        ("idiv", "i0", 5), ("mod", "i0", 5), "i1",
+        op("idiv", "i0", 5), op("mod", "i0", 5), "i1",
     )  # fmt: skip

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from cutaway.artifact.folder import ModelFolder
 from cutaway.decode import DecodeOptions, Translator
 from cutaway.export.argos import export_argos
-from cutaway.train.folder import ModelFolder
 from tests.export.helpers import phrases, trained_folder
 from tests.interop.conftest import Ask, interpreter, offline
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import torch
 
+from cutaway.artifact.folder import ModelFolder
 from cutaway.decode import DecodeOptions, Task, TorchEngine, Translator
 from cutaway.export.huggingface import export_huggingface
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder
 from tests.export.helpers import phrases, random_folder, tokenizer, trained_folder
 from tests.interop.conftest import Ask
 

@@ -14,6 +14,6 @@ def test_a_training_step_is_proven_cell_by_cell(model: str, ask: Ask) -> None:
     assert not answer["failures"]
     assert answer["proven"] == answer["cells"] > 50_000
     assert not answer["missing"]
-    assert answer["errors"]["float64"] < 1e-9  # some compute angles and norms in float32
+    assert 0 < answer["errors"]["float64"] <= 1  # in units of the bound of rounding
     assert {"forward", "backward", "update"} <= set(answer["phases"])
     assert any(name.endswith((".weights", ".attn_weights")) for name in answer["names"])

@@ -13,7 +13,10 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(
     "command",
-    [("prettier", "--check", "src/cutaway/web/*.js"), ("tsc", "-p", "jsconfig.json")],
+    [
+        ("prettier", "--check", "src/cutaway/web/*.js", "src/cutaway/web/styles/*.css"),
+        ("tsc", "-p", "jsconfig.json"),
+    ],
     ids=["form", "types"],
 )
 def test_the_scripts_of_the_page(command: tuple[str, ...]) -> None:

@@ -4,17 +4,25 @@ import json
 import re
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
 from typer.testing import CliRunner
 
 from cutaway.cli.main import app
 from cutaway.errors import InputError
+from cutaway.glass.numbers import fixed
 from cutaway.lessons import lessons
-from cutaway.lessons.lesson import spoken
-from tests.lessons.telling import told, untrained
+from cutaway.lessons.lesson import Matrix, localized
+from cutaway.lessons.paragraph import lines
+from cutaway.lessons.render import MatrixTable
+from tests.lessons.helpers import steps_of, untrained
 
 runner = CliRunner()
 
@@ -30,7 +38,7 @@ def test_the_list_names_every_lesson(language: str) -> None:
     output = lesson("--lang", language)
     for one in lessons():
         assert one.name in output
-        assert one.about.within(language)[:12] in output
+        assert one.about.in_language(language)[:12] in output
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -38,20 +46,64 @@ def test_the_list_names_every_lesson(language: str) -> None:
 def test_plain_runs_to_the_end(name: str, language: str) -> None:
     output = lesson(name, "--plain", "--lang", language)
     squeezed = "".join(output.split())
-    for step in told(name):
-        assert "".join(step.title.within(language).split()) in squeezed
+    for step in steps_of(name):
+        assert "".join(step.title.in_language(language).split()) in squeezed
         if step.question is not None and not step.measured:  # times differ at each telling
-            answer = step.question.answer.within(language)
+            answer = step.question.answer.in_language(language)
             assert "".join(answer.split()) in squeezed
         for matrix in step.matrices:
-            assert "".join(spoken(matrix.name, language).split()) in squeezed
+            assert "".join(localized(matrix.name, language).split()) in squeezed
     assert "✗" not in output
 
 
-def test_printed_slips_stand_in_brackets_beside_the_right_figure() -> None:
+def test_printed_slips_stand_in_brackets_after_the_right_figure() -> None:
     output = lesson("masked-attention", "--plain")
     assert re.search(r"0\.3600 \(0\.3200\)", output)
     assert "−∞" in output
+
+
+@pytest.mark.parametrize("width", [40, 61, 130])
+def test_a_matrix_wider_than_the_terminal_is_shown_in_blocks_with_every_figure_whole(
+    width: int,
+) -> None:
+    columns = [f"column{number}" for number in range(7)]
+    values = [[row + column / 8 for column in range(7)] for row in range(3)]
+    printed = [[-value for value in row] for row in values]
+    matrix = Matrix("M", values, ("a", "bb", "ccc"), columns, printed=printed)
+    console = Console(width=width, file=StringIO(), record=True)
+    console.print(MatrixTable(matrix, "en"))
+    output = console.export_text()
+    assert max(map(len, output.splitlines())) <= width
+    assert "…" not in output
+    for row in values:
+        for value in row:
+            right, wrong = fixed(value, 4), fixed(-value, 4)
+            assert (f"{right} ({wrong})" if value else "0") in output
+    assert all(name in output for name in columns)
+
+
+@given(
+    st.text(alphabet="ab ，。“”（）学习我a1", max_size=60).map(lambda text: " ".join(text.split())),
+    st.integers(2, 30),
+)
+def test_lines_of_a_paragraph_keep_every_letter_and_the_width(text: str, width: int) -> None:
+    broken = list(lines(text, width))
+    assert "".join("".join(broken).split()) == "".join(text.split())
+    for line in broken:
+        assert cell_len(line) <= width or len(line.split()) == 1
+
+
+def test_chinese_is_broken_between_characters_and_never_before_a_full_stop() -> None:
+    text = "注意力看不见顺序，所以用 sin(pos) 加进去。"
+    assert list(lines(text, 12)) == ["注意力看不见", "顺序，所以用", "sin(pos) 加", "进去。"]
+    assert list(lines("我们学习编程。", 12)) == ["我们学习编", "程。"]
+
+
+def test_a_very_wide_matrix_says_how_many_columns_are_left_out() -> None:
+    console = Console(width=50, file=StringIO(), record=True)
+    console.print(MatrixTable(Matrix("M", [[0.5] * 101]), "en"))
+    output = console.export_text()
+    assert output.count("0.5000") + int(re.findall(r"\+(\d+) …", output)[0]) == 101
 
 
 @pytest.mark.parametrize(
@@ -97,8 +149,8 @@ def test_the_notebook_computes_every_number_anew(tmp_path: Path, name: str, lang
     assert result.returncode == 0, result.stderr
     squeezed = "".join(result.stdout.split())
     words = "".join(cell["source"] for cell in book["cells"] if cell["cell_type"] == "markdown")
-    for step in told(name):
-        assert step.title.within(language) in words
+    for step in steps_of(name):
+        assert step.title.in_language(language) in words
         for matrix in step.matrices:
-            assert "".join(spoken(matrix.name, language).split()) in squeezed
+            assert "".join(localized(matrix.name, language).split()) in squeezed
     assert "✗" not in result.stdout

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from cutaway.lessons import Room, find
+from cutaway.lessons import LessonInputs, find
 from cutaway.lessons.amplitude import scaled, small_model
 from cutaway.lessons.by_hand_model import trained
-from cutaway.lessons.lesson import Matrix, Said
 from cutaway.lessons.position_laws import rotation
 from cutaway.lessons.recommender import explained, learned
 from cutaway.lessons.self_attention_model import SENTENCE, SelfAttention, looped, vectors
 from cutaway.model import sinusoidal
 from cutaway.model.positions import Positions
-from tests.lessons.telling import matrices, told
+from tests.lessons.helpers import matrices, steps_of
 from tests.model.test_golden import to_the_digits
 
 GOLDEN: dict[str, Any] = json.loads(
@@ -25,38 +24,33 @@ GOLDEN: dict[str, Any] = json.loads(
 FOUR, TOY = GOLDEN["masked_attention"]["right"], GOLDEN["two_head_toy"]["right"]
 
 
-def first(lesson: str, name: str) -> Matrix:
-    return matrices(lesson)[name][0]
-
-
 @pytest.mark.parametrize(
     ("name", "right"),
     [
-        ("K = X W_K", FOUR["K"]),
-        ("Q Kᵀ", FOUR["QKt"]),
-        ("Q Kᵀ / √3", FOUR["scaled"]),
-        ("masked", FOUR["masked"]),
-        ("weights", FOUR["softmax"]),
-        ("weights · V", FOUR["output"]),
-        ("head 1: Q Kᵀ", TOY["scores_QKt"]),
-        ("head 2: Q Kᵀ", TOY["scores_QKt"]),
-        ("weights, the same in both heads", TOY["weights_scaled"]),
-        ("concat(head 1, head 2)", TOY["concat_scaled"]),
+        ("projections/key", FOUR["K"]),
+        ("scores/scores", FOUR["QKt"]),
+        ("scaled/scaled", FOUR["scaled"]),
+        ("scaled/masked", FOUR["masked"]),
+        ("softmax/weights", FOUR["softmax"]),
+        ("output/output", FOUR["output"]),
+        ("two-heads/head1", TOY["scores_QKt"]),
+        ("two-heads/head2", TOY["scores_QKt"]),
+        ("two-heads-joined/weights", TOY["weights_scaled"]),
+        ("two-heads-joined/joined", TOY["concat_scaled"]),
     ],
 )
 def test_masked_attention_to_the_digits(name: str, right: object) -> None:
-    to_the_digits(first("masked-attention", name).table(), right, noise=1e-16)
+    to_the_digits(matrices("masked-attention")[name].table(), right, noise=1e-16)
 
 
 def test_without_a_mask_to_the_digits() -> None:
-    to_the_digits(
-        first("masked-attention", "output without a mask").table(), FOUR["output_unmasked"]
-    )
+    free = matrices("masked-attention")["future/free"]
+    to_the_digits(free.table(), FOUR["output_unmasked"])
 
 
 def test_turning_the_last_word_moves_no_earlier_row_with_the_mask_and_every_row_without() -> None:
     def outputs(last: float) -> tuple[torch.Tensor, torch.Tensor]:
-        steps = find("masked-attention").tell(Room(choices={"last": last}))
+        steps = find("masked-attention").steps(LessonInputs(choices={"last": last}))
         step = next(step for step in steps if step.controls)
         with_mask, without = (torch.tensor(matrix.table()) for matrix in step.matrices)
         assert all(claim.holds for claim in step.claims)
@@ -70,7 +64,7 @@ def test_turning_the_last_word_moves_no_earlier_row_with_the_mask_and_every_row_
 
 def test_words_in_another_order_have_the_same_outputs() -> None:
     turned = list(reversed(SENTENCE))
-    steps = find("self-attention").tell(Room(choices={"order": turned}))
+    steps = find("self-attention").steps(LessonInputs(choices={"order": turned}))
     step = next(step for step in steps if step.controls)
     assert step.controls[0].value == turned
     assert all(claim.holds for claim in step.claims)
@@ -80,7 +74,7 @@ def test_words_in_another_order_have_the_same_outputs() -> None:
 
 
 def test_an_order_of_other_words_is_not_taken() -> None:
-    steps = find("self-attention").tell(Room(choices={"order": ["rm", "-rf"]}))
+    steps = find("self-attention").steps(LessonInputs(choices={"order": ["rm", "-rf"]}))
     step = next(step for step in steps if step.controls)
     assert sorted(step.controls[0].value) == sorted(SENTENCE)
 
@@ -97,11 +91,11 @@ def test_features_learned_from_likes_find_what_was_hidden() -> None:
 
 
 def test_positions_to_the_digits() -> None:
-    to_the_digits(first("positions", "PE").table(), GOLDEN["positions"]["d4_positions_0_to_2"])
-    slips = first("positions", "PE(2)").slips()
-    assert slips == {(0, 1), (0, 3)}
+    found = matrices("positions")
+    to_the_digits(found["formula/table"].table(), GOLDEN["positions"]["d4_positions_0_to_2"])
+    assert found["formula/second"].slips() == {(0, 1), (0, 3)}
     crossings = GOLDEN["positions"]["properties"]["zero_crossings_0_99_d20_cols_4_5_6_7"]
-    assert first("positions", "changes of sign in 0–99").table() == [crossings]
+    assert found["curves/crossings"].table() == [crossings]
 
 
 @pytest.mark.parametrize("shift", [-7, -1, 0, 5, 20])
@@ -109,9 +103,28 @@ def test_a_shift_is_one_rotation_for_all_positions(shift: int) -> None:
     table = sinusoidal(80, 16)
     moved = table[10:50] @ rotation(shift, 16).T
     torch.testing.assert_close(moved, table[10 + shift : 50 + shift], rtol=0, atol=1e-12)
-    steps = find("positions").tell(Room(choices={"shift": float(shift)}))
+    steps = find("positions").steps(LessonInputs(choices={"shift": float(shift)}))
     step = next(step for step in steps if step.controls and step.controls[0].name == "shift")
     assert all(claim.holds for claim in step.claims)
+
+
+@pytest.mark.parametrize(("asked", "shown"), [(-50.0, -7.0), (50.0, 20.0)])
+def test_a_shift_beyond_the_slider_is_its_end(asked: float, shown: float) -> None:
+    steps = find("positions").steps(LessonInputs(choices={"shift": asked}))
+    step = next(step for step in steps if step.key == "rotation")
+    assert step.controls[0].value == shown
+
+
+def test_the_hands_of_the_clock_follow_the_position() -> None:
+    def hands(position: float) -> list[tuple[float, ...]]:
+        steps = find("positions").steps(LessonInputs(choices={"clock": position}))
+        step = next(step for step in steps if step.key == "clocks")
+        _, *series = step.pictures[0].series
+        return [(one.x[-1], one.y[-1]) for one in series]
+
+    assert hands(0.0) == [(0.0, 1.0)] * 8
+    expected = sinusoidal(18, 16)[17].view(8, 2)
+    torch.testing.assert_close(torch.tensor(hands(17.0), dtype=torch.float64), expected)
 
 
 def test_an_amplitude_changes_what_is_said_and_is_taken_back() -> None:
@@ -128,18 +141,8 @@ def test_an_amplitude_changes_what_is_said_and_is_taken_back() -> None:
         assert torch.equal(module.table, table)
 
 
-def test_without_a_model_the_last_step_says_so() -> None:
-    last = told("positions")[-1]
-    assert "cutaway demo" in last.text.en
-    assert "cutaway demo" in last.text.zh
-    assert not last.matrices
-
-
-def test_a_name_in_one_language_is_a_symbol() -> None:
-    """Words are translated; what stays one string has no English sentence in it."""
-    for lesson in ("by-hand", "self-attention", "recommender", "positions", "masked-attention"):
-        for step in told(lesson):
-            for matrix in step.matrices:
-                if not isinstance(matrix.name, Said):
-                    assert len(matrix.name.split()) <= 12
-                    assert " the " not in f" {matrix.name} " or matrix.name.endswith("…")
+def test_without_a_folder_the_last_step_uses_the_bundled_model() -> None:
+    last = steps_of("positions")[-1]
+    assert "Le chimiste" in last.text.en
+    assert last.claims
+    assert all(claim.holds for claim in last.claims)

@@ -38,7 +38,7 @@ def watching(model: nn.Module | None = None) -> Iterator[dict[str, NDArray[np.fl
     def note(frame: FrameType, event: str, result: object) -> None:
         code = frame.f_code
         ours = code.co_filename.startswith(FOLDER)
-        if not ours or code.co_name not in ("forward", "explicit_attention"):
+        if not ours or code.co_name not in ("forward", "explicit_attention", "attention_weights"):
             return
         path = owner(frame)
         if event == "call" and code.co_name == "forward":

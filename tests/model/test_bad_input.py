@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from cutaway.config import ConfigError, InputError, ModelConfig
-from cutaway.errors import CutawayError
+from cutaway.config import ModelConfig
+from cutaway.errors import ConfigError, CutawayError, InputError
 from cutaway.model import Transformer, attention, explicit
 from tests.model.samples import batch, build, small
 
@@ -34,23 +34,23 @@ def refused(
     ("changes", "value", "expected", "remedy"),
     [
         ({"heads": 5, "head_width": None}, "heads is 5", "expected a divisor", "head_width"),
-        ({"heads": 0}, "heads is 0", "at least 1", "raise it"),
-        ({"heads": 2.0}, "heads is 2.0", "expected int", "change it"),
-        ({"head_width": 0}, "head_width is 0", "at least 1", "raise it"),
+        ({"heads": 0}, "heads is 0", "at least 1", "give a larger number"),
+        ({"heads": 2.0}, "heads is 2.0", "expected int", "give a value of that type"),
+        ({"head_width": 0}, "head_width is 0", "at least 1", "give a larger number"),
         ({"d_model": 21}, "d_model is 21", "sine-cosine pairs", "choose an even width"),
         ({"activation": "swish"}, "'swish'", "'relu', 'gelu'", "set activation"),
         ({"activation": "gleu"}, "'gleu'", "'relu', 'gelu'", "did you mean 'gelu'?"),
         ({"norm": "last"}, "'last'", "'post', 'pre'", "set norm to one of these"),
         ({"family": "decodr"}, "'decodr'", "'decoder'", "did you mean 'decoder'?"),
         ({"attention": "sparse"}, "'sparse'", "'strided'", "set attention"),
-        ({"dropout": 1.0}, "dropout is 1.0", "below 1", "change it"),
-        ({"dropout": -0.1}, "dropout is -0.1", "at least 0", "change it"),
-        ({"dropout": float("nan")}, "dropout is nan", "at least 0", "change it"),
+        ({"dropout": 1.0}, "dropout is 1.0", "0 ≤ dropout < 1", "set dropout"),
+        ({"dropout": -0.1}, "dropout is -0.1", "0 ≤ dropout < 1", "set dropout"),
+        ({"dropout": float("nan")}, "dropout is nan", "0 ≤ dropout < 1", "set dropout"),
         ({"norm_epsilon": 0.0}, "norm_epsilon is 0.0", "above 0", "1e-5"),
-        ({"vocabulary": 0}, "vocabulary is 0", "at least 1", "raise it"),
-        ({"vocabulary": "31"}, "'31'", "expected int", "change it"),
-        ({"encoder_layers": -1}, "encoder_layers is -1", "at least 0", "raise it"),
-        ({"bias": 1}, "bias is 1", "expected bool", "change it"),
+        ({"vocabulary": 0}, "vocabulary is 0", "at least 1", "give a larger number"),
+        ({"vocabulary": "31"}, "'31'", "expected int", "give a value of that type"),
+        ({"encoder_layers": -1}, "encoder_layers is -1", "at least 0", "give a larger number"),
+        ({"bias": 1}, "bias is 1", "expected bool", "give a value of that type"),
         ({"pad": 31}, "pad is 31", "0 to 30", "padding id"),
         ({"pad": -1}, "pad is -1", "0 to 30", "padding id"),
         (
@@ -139,7 +139,7 @@ def test_empty_sequences(shape: tuple[int, int]) -> None:
 )
 def test_ids_of_a_wrong_type_or_shape(ids: torch.Tensor) -> None:
     value = f"shape {tuple(ids.shape)} and type {ids.dtype}"
-    says = value, "expected integers of shape (batch, length)", "one row of token ids a sentence"
+    says = value, "expected integers of shape (batch, length)", "one row of token ids per sentence"
     refused(call(BERT, ids), InputError, *says)
     refused(call(BOTH, GOOD, ids), InputError, *says)
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from cutaway import glass
 from cutaway.model.attention import explicit
 from cutaway.model.dropout import Dropout
 
@@ -40,13 +41,24 @@ def test_a_seed_decides_and_evaluation_is_untouched() -> None:
     assert torch.equal(module.eval()(states), states)
 
 
-def test_recorded_dropout_is_torchs_own() -> None:
-    states = torch.randn(11, 5)
-    torch.manual_seed(3)
+@pytest.mark.parametrize("shape", [(11, 5), (2, 3, 7), (1,)], ids=str)
+def test_the_explicit_body_draws_the_same_numbers(shape: tuple[int, ...]) -> None:
+    states = torch.randn(shape)
+    module = Dropout(0.3)
+    fast = _drawn(module, states, 3)
     with explicit():
-        found = Dropout(0.3)(states)
-    torch.manual_seed(3)
-    assert torch.equal(found, torch.nn.functional.dropout(states, 0.3))
+        assert torch.equal(_drawn(module, states, 3), fast)
+
+
+def test_recorded_dropout_is_proven_and_ends_at_random_draws() -> None:
+    states = torch.randn(11, 5, requires_grad=True)
+    module = Dropout(0.3)
+    with glass.record(module) as trace:
+        kept = module(states)
+        kept.sum().backward()
+    assert trace.prove().complete
+    drawn = [value for value in trace.values if trace.rule(value)[0].source == "random"]
+    assert [value.dtype for value in drawn] == ["int16"]
 
 
 def _drawn(module: Dropout, states: torch.Tensor, seed: int) -> torch.Tensor:

@@ -33,7 +33,7 @@ def given_ids(model: Transformer, rows: tuple[int, ...], seed: int) -> tuple[Ten
 def test_without_positions_an_encoder_does_not_know_order(
     order: list[int], seed: int, norm: str
 ) -> None:
-    """f(PX) = P f(X): permute the words and the outputs are permuted likewise (B12)."""
+    """f(PX) = P f(X): permute the words and the outputs are permuted likewise."""
     model = build(small(family="encoder", positions="none", norm=norm))
     ids = batch((7, 7), seed=seed)
     close(model(ids[:, order]), model(ids)[:, order])
@@ -163,7 +163,7 @@ def rotation(shift: int, width: int) -> Tensor:
 def test_a_later_position_is_a_fixed_linear_map_of_an_earlier(
     width: int, shift: int, length: int
 ) -> None:
-    """PE(pos + k) = M_k PE(pos) for all pos at once (C6)."""
+    """PE(pos + k) = M_k PE(pos) for all pos at once."""
     table = sinusoidal(length + shift, width)
     close(table[:length] @ rotation(shift, width).T, table[shift:])
 
@@ -177,7 +177,7 @@ def test_every_position_has_length_root_of_half_the_width(width: int) -> None:
 
 @pytest.mark.parametrize("width", [6, 64, 512])
 def test_positions_are_unique_and_near_ones_alike(width: int) -> None:
-    """No two of 1,024 positions share a row; distance grows over the first steps (C6)."""
+    """No two of 1,024 positions share a row; distance grows over the first steps."""
     table = sinusoidal(1024, width)
     apart = torch.cdist(table, table)
     apart.fill_diagonal_(math.inf)
@@ -187,7 +187,7 @@ def test_positions_are_unique_and_near_ones_alike(width: int) -> None:
 
 
 def test_a_single_sinusoid_repeats_itself() -> None:
-    """Width 2 has one frequency: 710 is nearly 113 turns, so two far positions look alike (C6)."""
+    """Width 2 has one frequency: 710 is nearly 113 turns, so two far positions look alike."""
     pair, many = sinusoidal(711, 2), sinusoidal(711, 64)
     assert (pair[710] - pair[0]).norm() < 1e-4
     assert (many[710] - many[0]).norm() > 1
@@ -205,7 +205,7 @@ def test_frequency_falls_with_the_dimension(width: int) -> None:
 
 @torch.no_grad()
 def test_the_amplitude_is_a_learned_factor_on_the_positions() -> None:
-    """At 0 a model with positions is one without; it starts at 1, where it changes nothing (C7)."""
+    """At 0 a model with positions is one without; it starts at 1, where it changes nothing."""
     ids = batch((7, 5))
     with_amplitude = build(small(family="encoder", position_amplitude=True))
     weights = with_amplitude.state_dict()

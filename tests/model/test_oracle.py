@@ -11,7 +11,7 @@ import torch
 
 from cutaway.config import ModelConfig
 from cutaway.model import explicit
-from cutaway.train.loss import smoothed_cross_entropy
+from cutaway.training.loss import smoothed_cross_entropy
 from tests.model.probe import watching
 from tests.model.samples import FAMILIES, PATTERNS, batch, build, inputs, small
 from tests.oracle import Oracle, smoothed_loss

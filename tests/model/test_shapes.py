@@ -1,4 +1,4 @@
-"""Every tensor of a run by its name and symbolic shape (D1–D8)."""
+"""Every tensor of a run by its name and symbolic shape."""
 
 import pytest
 import torch
@@ -152,7 +152,7 @@ def test_the_papers_own_sizes() -> None:
 
 @torch.no_grad()
 def test_a_gpts_first_input_is_the_start_token() -> None:
-    """One token in, the logits of the next out; depth as configured (D7, D8)."""
+    """One token in, the logits of the next out; depth as configured."""
     model = Transformer(small(family="decoder", decoder_layers=12)).eval()
     assert len(list(model.get_submodule("decoder.layers").children())) == 12
     assert model(torch.tensor([[2]])).shape == (1, 1, 31)

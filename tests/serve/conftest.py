@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from cutaway.decode import Translator
 from cutaway.serve.app import create_app
 from cutaway.serve.listening import bound
-from cutaway.serve.running import Server
+from cutaway.serve.server import Server
 from cutaway.serve.session import Session
 from tests.browser.toy import build
 

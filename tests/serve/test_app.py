@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
+from cutaway.artifact.snapshots import write_snapshot
 from cutaway.decode import Translator
 from cutaway.glass.html import to_html
 from cutaway.serve.app import BODY, create_app
-from cutaway.serve.session import KEPT, LONGEST
-from cutaway.train.snapshots import write_snapshot
+from cutaway.serve.runs import RUNS_IN_MEMORY, key_of
+from cutaway.serve.session import LONGEST
 from tests.serve.conftest import Client, serving
 
 TEXT = "The cat is on the mat."
@@ -27,10 +28,10 @@ def translate(client: Client, text: str = TEXT, **more: Any) -> dict[str, Any]:
 
 
 def error(response: Any) -> str:
-    told = response.json()
-    assert list(told) == ["error"]
-    assert "\n" not in told["error"]
-    return str(told["error"])
+    answer = response.json()
+    assert list(answer) == ["error"]
+    assert "\n" not in answer["error"]
+    return str(answer["error"])
 
 
 def test_the_page_and_its_files_come_with_a_policy(client: Client) -> None:
@@ -41,6 +42,19 @@ def test_the_page_and_its_files_come_with_a_policy(client: Client) -> None:
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["x-content-type-options"] == "nosniff"
         assert "access-control-allow-origin" not in response.headers
+
+
+def test_the_pages_own_files_are_compressed_for_whoever_takes_gzip(client: Client) -> None:
+    for path in ("/", "/page.js", "/style.css"):
+        plain = client.get(path, headers={"Accept-Encoding": "identity"})
+        packed = client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert "content-encoding" not in plain.headers
+        assert packed.headers["content-encoding"] == "gzip"
+        assert packed.text == plain.text
+        assert int(packed.headers["content-length"]) < len(plain.content) / 2
+    key = translate(client)["key"]
+    numbers = client.get(f"/glass/{key}/buffer/0", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in numbers.headers
 
 
 def test_a_translation_is_recorded_whole(client: Client) -> None:
@@ -58,6 +72,19 @@ def test_a_translation_is_recorded_whole(client: Client) -> None:
     chosen = trace["probabilities"].tensor[0].gather(1, torch.tensor(answer["ids"])[:, None])
     costs = [token.log_probability for token in direct.tokens]
     assert torch.allclose(chosen[:, 0].log(), torch.tensor(costs), atol=1e-4)
+
+
+def test_no_sentence_of_a_text_is_lost(client: Client) -> None:
+    """The whole text is translated; a run is one sentence, the first."""
+    text = "The cat sees the tree.\nA child looks at the house."
+    answer = client.post("/api/translate", json={"text": text, "beam": 3}).json()
+    first, second = text.split("\n")
+    translator = client.session.translator
+    expected = [translator.translate([one], beam=3)[0].text for one in (first, second)]
+    assert answer["whole"]["sentences"] == [first, second]
+    assert answer["whole"]["output"] == "\n".join(expected)
+    assert (answer["text"], answer["output"]) == (first, expected[0])
+    assert "whole" not in translate(client)
 
 
 def test_numbers_travel_as_bytes(client: Client) -> None:
@@ -115,7 +142,7 @@ def test_many_numbers_travel_in_one_answer(client: Client) -> None:
     assert "ask for at most" in refused({**whole, "size": [rows + 1, 1]})
     assert "ask for at most" in refused({**whole, "size": [0, 1]})
     endless = {"strides": [0, 0], "shape": [10**6, 10**6], "size": [1, 1]}
-    assert "are drawn" in refused({**whole, **endless})
+    assert "too many cells" in refused({**whole, **endless})
 
 
 def test_a_snapshot_the_run_has_just_made_can_be_seen(folder: Path, tmp_path: Path) -> None:
@@ -131,11 +158,11 @@ def test_a_snapshot_the_run_has_just_made_can_be_seen(folder: Path, tmp_path: Pa
 
 def test_a_cell_is_explained_and_the_run_proven(client: Client) -> None:
     key = translate(client)["key"]
-    told = client.get(
+    answer = client.get(
         f"/glass/{key}/explain",
         params={"address": "encoder.layers.0.self_attention.scores[0,1,2,3]"},
     ).json()
-    assert abs(told["difference"]) < 1e-5
+    assert abs(answer["difference"]) < 1e-5 * max(1.0, abs(answer["value"]))
     proof = client.get(f"/glass/{key}/prove", params={"pattern": "decoder.*weights"}).json()
     assert proof["proven"] == proof["cells"] > 0
     assert client.get(f"/glass/{key}/diff/{key}").json()["same"] is True
@@ -160,13 +187,54 @@ def test_the_same_question_is_answered_from_memory(client: Client) -> None:
     )
 
 
-def test_old_runs_make_room(client: Client) -> None:
-    key = translate(client, "The dog sees the mat.")["key"]
-    for number in range(KEPT):
+def test_a_run_that_made_room_is_recorded_again(client: Client) -> None:
+    asked = {"change": "silence:decoder.layers.0.cross_attention:1", "beam": 2}
+    key = translate(client, "The dog sees the mat.", **asked)["key"]
+    step = client.post("/api/training", json={"text": TEXT, "target": "Le chat."}).json()["key"]
+    before = [client.get(f"/glass/{each}/bundle").content for each in (key, step)]
+    for number in range(RUNS_IN_MEMORY):
         translate(client, "The dog sees the mat.", prefix=[270 + number])
-    response = client.get(f"/glass/{key}")
-    assert response.status_code == 404
-    assert "translate again" in error(response)
+    assert client.session.runs.known(key) is None
+    assert client.session.runs.known(step) is None
+    assert [client.get(f"/glass/{each}/bundle").content for each in (key, step)] == before
+
+
+def test_a_key_holds_on_another_server_of_the_same_model(client: Client, folder: Path) -> None:
+    key = translate(client, snapshot="0")["key"]
+    header = client.get(f"/glass/{key}").json()
+    with serving(create_app(Translator.load(folder), folder=folder)) as other:
+        assert other.get(f"/glass/{key}").json() == header
+
+
+def test_the_run_of_a_lesson_is_made_again(client: Client) -> None:
+    given = client.post("/api/lessons/by-hand", json={"choices": {}}).json()
+    key = next(step["trace"] for step in given["steps"] if step["trace"])
+    before = client.get(f"/glass/{key}").content
+    with serving(create_app(client.session.translator, folder=client.session.folder)) as other:
+        assert other.get(f"/glass/{key}").content == before
+
+
+def test_a_key_that_is_none_is_refused(client: Client) -> None:
+    wrong = key_of("translation", 0, {"text": TEXT, "beam": "wide"})
+    nothing = key_of("recipe", 0, {"text": TEXT})
+    for key in ("run-1", wrong, nothing, "A" * 300):
+        response = client.get(f"/glass/{key}")
+        assert response.status_code == 404
+        assert "translate again" in error(response)
+
+
+def test_a_run_of_weights_that_were_replaced_is_outdated(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "model")
+    with serving(create_app(Translator.load(copy), folder=copy)) as client:
+        key = translate(client)["key"]
+        client.session.runs.clear()
+        (copy / "manifest.json").touch()
+        response = client.get(f"/glass/{key}")
+        assert response.status_code == 410
+        assert "learned since" in error(response)
+        again = translate(client)["key"]
+        assert again != key
+        assert client.get(f"/glass/{again}").status_code == 200
 
 
 def test_a_training_step_leaves_the_model_as_it_was(client: Client) -> None:
@@ -177,10 +245,12 @@ def test_a_training_step_leaves_the_model_as_it_was(client: Client) -> None:
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert all(p.grad is None for p in session.translator.model.parameters())
     trace = session.run(answer["key"]).served.trace
-    assert float(trace["loss"].tensor) == pytest.approx(answer["loss"])
+    tokens = answer["facts"]["tokens"]
+    assert float(trace["loss"].tensor) / tokens == pytest.approx(answer["loss"])
+    assert float(trace["norm"].tensor) == answer["facts"]["gradient_norm"]
     moved = trace["embedding.weight.after"].tensor - trace["embedding.weight"].tensor
     assert moved.abs().max() > 0
-    assert {value.phase for value in trace} == {"forward", "loss", "backward", "update"}
+    assert {value.phase for value in trace} == {"forward", "backward", "update"}
 
 
 def test_a_change_is_made_to_one_run_only(client: Client) -> None:
@@ -214,9 +284,9 @@ def test_another_model_answers_beside_the_pages_own(client: Client, folder: Path
     other = Translator.load(folder)
     with torch.no_grad():
         other.model.embedding.weight.mul_(1.5)
-    app = create_app(Translator.load(folder), folder=folder, beside={"warmer": other})
+    app = create_app(Translator.load(folder), folder=folder, compared={"warmer": other})
     with serving(app) as both:
-        assert both.get("/api/info").json()["beside"] == ["warmer"]
+        assert both.get("/api/info").json()["compared"] == ["warmer"]
         mine, its = (translate(both, model=name) for name in ("", "warmer"))
         tables = [
             both.session.run(answer["key"]).served.trace["embedding.weight"].tensor
@@ -275,7 +345,7 @@ def test_the_run_as_a_file(client: Client) -> None:
         ({"text": TEXT, "change": "explode"}, "change"),
         ({"text": TEXT, "change": "order:0,0"}, "order"),
         ({"text": TEXT, "change": "shift:decoder.layers.0.self_attention:one"}, "change"),
-        ({"text": TEXT, "model": "other"}, "--beside"),
+        ({"text": TEXT, "model": "other"}, "--compare"),
         ({"text": TEXT, "change": "silence:decoder.layers.0.cross_attention:9"}, "heads"),
         ({"text": "the " * (LONGEST + 2)}, "tokens"),
         ({"text": "   "}, "nothing"),

@@ -2,8 +2,10 @@
 
 import multiprocessing
 import threading
+import unicodedata
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import pytest
 import sentencepiece
@@ -32,13 +34,27 @@ ANY_TEXT = st.lists(
 ).map("".join)
 
 
+def nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=150, deadline=None)
+@given(text=ANY_TEXT, form=st.sampled_from(["NFC", "NFD"]))
+def test_composed_and_decomposed_text_have_the_same_ids(
+    tokenizers: Tokenizers, kind: Kind, text: str, form: Literal["NFC", "NFD"]
+) -> None:
+    tokenizer = tokenizers[kind, False]
+    assert tokenizer.encode(unicodedata.normalize(form, text)) == tokenizer.encode(text)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=150, deadline=None)
 @given(text=ANY_TEXT)
 def test_any_text_comes_back(tokenizers: Tokenizers, kind: Kind, text: str) -> None:
     tokenizer = tokenizers[kind, False]
     ids = tokenizer.encode(text)
-    assert tokenizer.decode(ids) == text
+    assert tokenizer.decode(ids) == nfc(text)
     assert tokenizer.unk not in ids
     assert all(number > tokenizer.tag("zh-Hans") for number in ids)  # text spells no special id
 
@@ -51,7 +67,7 @@ def test_a_lowercasing_tokenizer_gives_the_text_in_lower_case(
 ) -> None:
     tokenizer = tokenizers[kind, True]
     assert tokenizer.lowercase
-    assert tokenizer.decode(tokenizer.encode(text)) == lower(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == lower(nfc(text))
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -66,7 +82,7 @@ def test_a_sampled_cut_is_the_same_text_and_a_function_of_the_seed(
 ) -> None:
     tokenizer = tokenizers[kind, False]
     ids = tokenizer.encode(text, sample=sample, seed=seed)
-    assert tokenizer.decode(ids) == text
+    assert tokenizer.decode(ids) == nfc(text)
     assert tokenizer.encode(text, sample=sample, seed=seed) == ids
 
 
@@ -78,6 +94,18 @@ def test_sampling_almost_never_is_the_best_cut(
 ) -> None:
     tokenizer = tokenizers[kind, False]
     assert tokenizer.encode(text, sample=1e-300, seed=7) == tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=30, deadline=None)
+@given(texts=st.lists(ANY_TEXT, max_size=7), threads=st.integers(1, 3))
+def test_many_texts_are_cut_as_each_alone(
+    tokenizers: Tokenizers, kind: Kind, texts: list[str], threads: int
+) -> None:
+    tokenizer = tokenizers[kind, False]
+    together = tokenizer.encode_many(texts, start=True, end=True, language="fr", threads=threads)
+    alone = [tokenizer.encode(text, start=True, end=True, language="fr") for text in texts]
+    assert together == alone
 
 
 def test_full_dropout_leaves_single_characters(bpe: Tokenizer) -> None:
@@ -151,16 +179,6 @@ def test_special_ids_and_their_order(bpe: Tokenizer) -> None:
     assert bpe.decode([2, 5, *body, 3, 0, 0]) == "The cat"
     assert bpe.encode("") == []
     assert bpe.encode("", start=True, end=True) == [2, 3]
-
-
-def test_a_batch_is_each_text_by_itself(bpe: Tokenizer) -> None:
-    texts = SENTENCES[:5]
-    assert bpe.encode_batch(texts, end=True) == [bpe.encode(text, end=True) for text in texts]
-    assert bpe.encode_batch(texts, sample=0.5, seeds=range(5)) == [
-        bpe.encode(text, sample=0.5, seed=seed) for seed, text in enumerate(texts)
-    ]
-    with pytest.raises(InputError, match="2 seeds for 5 texts"):
-        bpe.encode_batch(texts, sample=0.5, seeds=[1, 2])
 
 
 def test_bytes_that_form_no_character_show_as_such(bpe: Tokenizer) -> None:
@@ -270,5 +288,5 @@ def test_wrong_input_is_one_line(bpe: Tokenizer, tokenizers: Tokenizers) -> None
         bpe.encode("a", sample=0.1)
     with pytest.raises(InputError, match="one cut only"):
         tokenizers["word", False].encode("a", sample=0.1, seed=1)
-    with pytest.raises(TokenizerError, match="no growth"):
+    with pytest.raises(TokenizerError, match="adds no piece"):
         bpe.grow(SENTENCES, 300)

@@ -1,1 +1,1 @@
-"""The command line: one file a verb, thin; heavy imports happen inside the verbs."""
+"""The command line: one file per command, thin; heavy imports happen inside the commands."""

@@ -13,10 +13,10 @@ def classify(
     text: Annotated[
         str | None, typer.Argument(help="Text; nothing or -: standard input, line by line.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Name the class of a text."""
-    from cutaway.cli.reading import texts_of
+    from cutaway.cli.inputs import texts_of
     from cutaway.decode import Classifier
 
     classifier = Classifier.load(folder)

@@ -1,9 +1,16 @@
-"""`cutaway data`: look at a corpus, encode it once, write out the one inside, harvest another."""
+"""`cutaway data`: check, encode or write out a corpus, harvest installed translations."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from cutaway.cli.once import OnceCommand
+from cutaway.cli.options import given, under
+from cutaway.cli.outputs import Force, check_file, check_folder, is_report
+from cutaway.config import RunConfig, one_of
+from cutaway.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from cutaway.text import Tokenizer
@@ -20,54 +27,55 @@ Text = "Text"
 Training = "Training"
 
 
-def _in(panel: str, help: str, *names: str) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel)
-
-
 Corpus = Annotated[
     list[str] | None,
     typer.Argument(help="One file with both sides, or a source file and a target file."),
 ]
-Source = Annotated[str, _in(Files, "Source sentences, one a line; - is standard input.")]
-Target = Annotated[str, _in(Files, "Their translations, line by line.")]
+Source = Annotated[str, under(Files, "Source sentences, one per line; - is standard input.")]
+Target = Annotated[str, under(Files, "Their translations, line by line.")]
 Both = Annotated[
-    str, _in(Files, "One file with both sides: TSV, JSONL, TMX, PO, MO.", "--data", "-d")
+    str, under(Files, "One file with both sides: TSV, JSONL, TMX, PO, MO.", "--data", "-d")
 ]
-Embedded = Annotated[str, _in(Files, "The package's own corpus: en-fr or en-zh.")]
-Format = Annotated[str, _in(Files, "text, tsv, jsonl, tmx, po or mo; by default by the name.")]
-Encoding = Annotated[str, _in(Files, "Encoding of the files; by default UTF-8.")]
-Columns = Annotated[str, _in(Files, "TSV columns of source and target, counted from 1.")]
-Keys = Annotated[str, _in(Files, "JSONL keys of source and target, as question,answer.")]
-Languages = Annotated[str, _in(Files, "Languages of source and target in a TMX, as en,fr.")]
-Given = Annotated[str, _in(Text, "A tokenizer to use instead of learning one.", "--tokenizer")]
-Kind = Annotated[str, _in(Text, "bpe, unigram, word or char.")]
-Vocabulary = Annotated[int, _in(Text, "Tokens to learn; 0: by the size of the corpus.")]
-Separate = Annotated[bool, _in(Text, "A vocabulary for each side.", "--separate")]
-Lowercase = Annotated[bool, _in(Text, "All text in lower case.", "--lowercase")]
-MaxLength = Annotated[int, _in(Text, "Longest side in tokens.")]
-Long = Annotated[str, _in(Text, "Longer pairs: skip, truncate or error.")]
-Uncleaned = Annotated[bool, _in(Text, "Keep what the filters would remove.", "--no-clean")]
+Embedded = Annotated[str, under(Files, "The package's own corpus: en-fr or en-zh.")]
+Format = Annotated[str, under(Files, "text, tsv, jsonl, tmx, po or mo; by default by the name.")]
+Encoding = Annotated[str, under(Files, "Encoding of the files; by default UTF-8.")]
+Columns = Annotated[str, under(Files, "TSV columns of source and target, counted from 1.")]
+Keys = Annotated[str, under(Files, "JSONL keys of source and target, as question,answer.")]
+Languages = Annotated[
+    str, under(Files, "Source and target language, as en-de: which sides of a TMX are read.")
+]
+Given = Annotated[
+    str,
+    under(Text, "A tokenizer, or a folder with one, to use instead of learning.", "--tokenizer"),
+]
+Kind = Annotated[str, under(Text, "bpe, unigram, word or char.")]
+Vocabulary = Annotated[int, under(Text, "Tokens to learn; 0: by the size of the corpus.")]
+Separate = Annotated[bool, under(Text, "A vocabulary for each side.", "--separate")]
+Lowercase = Annotated[bool, under(Text, "All text in lower case.", "--lowercase")]
+MaxLength = Annotated[int, under(Text, "Longest side in tokens.")]
+Long = Annotated[str, under(Text, "Longer pairs: skip, truncate or error.")]
+Uncleaned = Annotated[bool, under(Text, "Keep what the filters would remove.", "--no-clean")]
 
 
-@data.command()
+@data.command(cls=OnceCommand)
 def check(
     corpus: Corpus = None,
     source: Source = "",
     target: Target = "",
     both: Both = "",
     embedded: Embedded = "",
-    val_source: Annotated[str, _in(Files, "Validation sources.")] = "",
-    val_target: Annotated[str, _in(Files, "Validation targets.")] = "",
-    val_data: Annotated[str, _in(Files, "Validation file with both sides.")] = "",
-    test_source: Annotated[str, _in(Files, "Test sources.")] = "",
-    test_target: Annotated[str, _in(Files, "Test targets.")] = "",
-    test_data: Annotated[str, _in(Files, "Test file with both sides.")] = "",
+    val_source: Annotated[str, under(Files, "Validation sources.")] = "",
+    val_target: Annotated[str, under(Files, "Validation targets.")] = "",
+    val_data: Annotated[str, under(Files, "Validation file with both sides.")] = "",
+    test_source: Annotated[str, under(Files, "Test sources.")] = "",
+    test_target: Annotated[str, under(Files, "Test targets.")] = "",
+    test_data: Annotated[str, under(Files, "Test file with both sides.")] = "",
     format: Format = "",
     encoding: Encoding = "",
     columns: Columns = "1,2",
     keys: Keys = "",
     languages: Languages = "",
-    html: Annotated[Path | None, _in(Files, "Also write the report as an HTML page.")] = None,
+    html: Annotated[Path | None, under(Files, "Also write the report as an HTML page.")] = None,
     tokenizer: Given = "",
     kind: Kind = "bpe",
     vocabulary: Vocabulary = 0,
@@ -75,51 +83,55 @@ def check(
     lowercase: Lowercase = False,
     max_length: MaxLength = 256,
     long: Long = "skip",
-    tokens: Annotated[int, _in(Training, "Tokens a side in a batch.")] = 4096,
-    preset: Annotated[str, _in(Training, "tiny, small, base or big; by default by size.")] = "",
-    epochs: Annotated[int, _in(Training, "Passes to foretell; 0: as train would choose.")] = 0,
-    threads: Annotated[int, _in(Training, "CPU threads; 0: torch's own choice.")] = 0,
+    tokens: Annotated[int, under(Training, "Most tokens per side in a batch.")] = 4096,
+    preset: Annotated[str, under(Training, "tiny, small, base or big; by default by size.")] = "",
+    epochs: Annotated[int, under(Training, "Passes to estimate; 0: as train would choose.")] = 0,
+    threads: Annotated[int, under(Training, "CPU threads; 0: torch's own choice.")] = 0,
     probe: Annotated[
-        float, _in(Training, "Seconds of real training to foretell time and memory; 0: none.")
+        float, under(Training, "Seconds of real training to estimate time and memory; 0: none.")
     ] = 4.0,
+    force: Force = False,
 ) -> None:
-    """Say what is in a corpus, what is wrong with it, and what training on it will cost."""
+    """Report what a corpus holds, what is wrong with it, and what training on it will cost."""
     from cutaway.cli.data_view import show
     from cutaway.corpus.check import check as examine
-    from cutaway.corpus.check_page import write_page
-    from cutaway.errors import InputError
+    from cutaway.corpus.check_report import write_report
+    from cutaway.training.prepare import clean_and_hold_out, learn_tokenizers
 
-    if tokens < 1 or probe < 0:
-        raise InputError(f"--tokens {tokens}, --probe {probe}: expected positive numbers")
-    source, target, both = _named(corpus, source, target, both)
-    options = _options(format, encoding, columns, keys, languages)
-    notes: list[list[str]] = [[], [], []]
-    train = _read(source, target, both, embedded, "train", options, notes[0])
-    validation = _read(
-        val_source, val_target, val_data, embedded, "validation", options, notes[1], needed=False
+    if html is not None:
+        check_file(html, "--html", force=force, ours=is_report)
+    if probe < 0:
+        raise InputError(f"--probe is {probe}; expected seconds, or 0 for no probe")
+    config = RunConfig.from_tables(
+        {
+            "data": {"max_length": max_length, "long": long},
+            "tokenizer": _tokenizer_table(kind, vocabulary, separate, lowercase),
+            "model": given(preset=preset),
+            "train": {"tokens": tokens, "epochs": epochs},
+        }
     )
-    test = _read(test_source, test_target, test_data, embedded, "test", options, notes[2],
-                 needed=False)  # fmt: skip
-    tokenizers = _tokenizers(train, tokenizer, kind, vocabulary, separate, lowercase)
+    source, target, both = _named(corpus, source, target, both)
+    reader = _reader(format, encoding, columns, keys, languages)
+    notes: list[list[str]] = [[], [], []]
+    train = list(reader(source, target, both, embedded, "train", notes[0]))
+    validation = _perhaps(
+        reader, val_source, val_target, val_data, embedded, "validation", notes[1]
+    )
+    test = _perhaps(reader, test_source, test_target, test_data, embedded, "test", notes[2])
+    if tokenizer:
+        tokenizers = _loaded(tokenizer)
+    else:
+        rows, _ = clean_and_hold_out(config, train, [], hold_out=not validation)
+        tokenizers = learn_tokenizers(config.tokenizer, rows, config.train.seed)
     forecaster = None
     if probe:
-        from cutaway.cli.data_probe import make_probe
-        from cutaway.config import RunConfig
+        from cutaway.training.probe import make_probe
 
         if threads:
             import torch
 
             torch.set_num_threads(threads)
-        forecaster = make_probe(
-            RunConfig.from_tables(
-                {
-                    "model": {"preset": preset} if preset else {},
-                    "data": {"max_length": max_length},
-                    "train": {"tokens": tokens, "epochs": epochs},
-                }
-            ),
-            probe,
-        )
+        forecaster = make_probe(config, probe)
     report = examine(
         train,
         validation=validation,
@@ -128,18 +140,18 @@ def check(
         tokenizers=tokenizers,
         tokens=tokens,
         max_length=max_length,
-        long=_long(long),
+        long=_long(config),
         probe=forecaster,
     )
     show(report)
     if html is not None:
-        write_page(report, html, f"Corpus check: {source or both or embedded}")
+        write_report(report, html, f"Corpus check: {source or both or embedded}")
         typer.echo(f"\nThe same as a page: {html}")
 
 
-@data.command()
+@data.command(cls=OnceCommand)
 def build(
-    out: Annotated[Path, _in(Files, "Folder to make.")],
+    out: Annotated[Path, under(Files, "Folder to make.")],
     corpus: Corpus = None,
     source: Source = "",
     target: Target = "",
@@ -159,31 +171,40 @@ def build(
     long: Long = "skip",
     no_clean: Uncleaned = False,
 ) -> None:
-    """Encode a corpus once into a memory-mapped token store, whatever its size."""
-    from cutaway.corpus import Cleaner, build_store, iterate_pairs, open_store
-    from cutaway.errors import DataError
+    """Encode a corpus once into a memory-mapped token store; memory does not grow with it."""
+    from cutaway.corpus import Cleaner, build_store, open_store
+    from cutaway.corpus.store import HEADER
+    from cutaway.training.prepare import learn_tokenizers
 
+    check_folder(out, "--out", ours=lambda folder: (folder / HEADER).is_file())
     source, target, both = _named(corpus, source, target, both)
-    options = _options(format, encoding, columns, keys, languages)
+    reader = _reader(format, encoding, columns, keys, languages)
+    config = RunConfig.from_tables(
+        {
+            "data": {"max_length": max_length, "long": long},
+            "tokenizer": _tokenizer_table(kind, vocabulary, separate, lowercase),
+        }
+    )
     notes: list[str] = []
-    path = _place(source, target, both)
-    if path is None:
-        stream: Any = lambda notes: iter(  # noqa: E731 - one of two ways to begin anew
-            _read("", "", "", embedded, "train", {}, notes)
-        )
+
+    def read(notes: list[str]) -> Iterator[tuple[str, str]]:
+        return reader(source, target, both, embedded, "train", notes)
+
+    if tokenizer:
+        tokenizers = _loaded(tokenizer)
+    elif "-" in (source, target, both):
+        raise DataError("standard input can be read once only; give --tokenizer FILE too")
     else:
-        if "-" in (source, target, both) and not tokenizer:
-            raise DataError("standard input can be read once only; give --tokenizer FILE too")
-        stream = lambda notes: iterate_pairs(path, notes=notes, **options)  # noqa: E731
-    learnt = _tokenizers(lambda: stream([]), tokenizer, kind, vocabulary, separate, lowercase)
+        rows = read([]) if no_clean else Cleaner().passing(read([]))
+        tokenizers = learn_tokenizers(config.tokenizer, rows, config.train.seed)
     cleaner = Cleaner()
-    pairs = stream(notes)
+    pairs = read(notes)
     report = build_store(
         out,
         pairs if no_clean else cleaner.passing(pairs),
-        *learnt,
+        *tokenizers,
         max_length=max_length,
-        long=_long(long),
+        long=_long(config),
     )
     for note in notes:
         typer.echo(note)
@@ -195,25 +216,35 @@ def build(
     typer.echo(f"{out}: {len(store):,} pairs, {ids:,} ids; fingerprint {store.fingerprint[:16]}")
 
 
-@data.command(name="embedded")
+@data.command(name="embedded", cls=OnceCommand)
 def write_embedded(
     pair: Annotated[str, typer.Argument(help="en-fr or en-zh.")],
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("embedded"),
+    force: Force = False,
 ) -> None:
     """Write the package's own corpus to aligned files: train, validation and test."""
     from cutaway.corpus import embedded
     from cutaway.corpus.writing import write_lines
 
     first, _, second = pair.partition("-")
-    for split in ("train", "validation", "test"):
-        pairs = embedded(pair, split=split)
-        for side, language in enumerate((first, second)):
+    corpus = {split: embedded(pair, split=split) for split in ("train", "validation", "test")}
+    files = {
+        out / f"{split}.{language}": [row[side] for row in pairs]
+        for split, pairs in corpus.items()
+        for side, language in enumerate((first, second))
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for path, lines in files.items():
+        text = "".join(f"{line}\n" for line in lines).encode()
+        check_file(path, "--out", force=force, ours=lambda file: file.read_bytes() == text)  # noqa: B023
+    for split, pairs in corpus.items():
+        for language in (first, second):
             path = out / f"{split}.{language}"
-            write_lines(path, (row[side] for row in pairs))
+            write_lines(path, files[path])
         typer.echo(f"{out / split}.{first} and .{second}: {len(pairs):,} pairs")
 
 
-@data.command()
+@data.command(cls=OnceCommand)
 def harvest(
     language: Annotated[str, typer.Argument(help="A language code, as fr or zh_CN.")],
     out: Annotated[
@@ -222,11 +253,15 @@ def harvest(
     root: Annotated[
         list[Path] | None, typer.Option(help="Search this folder instead of the usual ones.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Collect the translations installed on this computer into a TSV, for personal use."""
     from cutaway.corpus import harvest as collect
     from cutaway.corpus.writing import write_tsv
 
+    path = out or f"harvest-{language}.tsv"
+    if out != "-":
+        check_file(Path(path), "--out", force=force)
     notes: list[str] = []
     rows = collect(language, root, notes=notes)
     for note in notes:
@@ -235,107 +270,74 @@ def harvest(
         for row in rows:
             typer.echo(f"{row.source}\t{row.target}\t{row.origin}")
         return
-    path = out or f"harvest-{language}.tsv"
     count = write_tsv(path, ((row.source, row.target, row.origin) for row in rows))
     typer.echo(f"{path}: {count:,} pairs. Mind the licences of the programs they come from.")
 
 
-def _options(format: str, encoding: str, columns: str, keys: str, languages: str) -> dict[str, Any]:
-    """The options of the readers, from their spelling on the command line."""
-    from cutaway.errors import InputError
+Reader = Callable[[str, str, str, str, str, list[str]], Iterator[tuple[str, str]]]
 
-    def two(text: str, name: str) -> tuple[str, str]:
-        first, comma, second = text.partition(",")
-        if not (comma and first.strip() and second.strip()):
-            raise InputError(f"--{name} {text!r}: expected two, with a comma between")
-        return first.strip(), second.strip()
 
-    places = two(columns, "columns")
-    if not all(place.isdecimal() for place in places):
-        raise InputError(f"--columns {columns!r}: expected two numbers from 1")
-    return {
-        "format": format or None,
-        "encoding": encoding or None,
-        "columns": (int(places[0]), int(places[1])),
-        "keys": two(keys, "keys") if keys else None,
-        "languages": two(languages, "languages") if languages else None,
-    }
+def _reader(format: str, encoding: str, columns: str, keys: str, languages: str) -> Reader:
+    """How pairs are read with these options: from files or the package's corpus, of a split."""
+    from cutaway.config import DataConfig
+    from cutaway.corpus.opening import languages_of, open_pairs
+
+    first, second = languages_of(languages) if languages else ("", "")
+
+    def read(
+        source: str, target: str, both: str, embedded: str, split: str, notes: list[str]
+    ) -> Iterator[tuple[str, str]]:
+        settings = DataConfig(
+            source=source, target=target, data=both, embedded=embedded, format=format,
+            encoding=encoding, columns=columns, keys=keys,
+            source_language=first, target_language=second,
+        )  # fmt: skip
+        return open_pairs(settings, split, notes)
+
+    return read
+
+
+def _perhaps(
+    read: Reader, source: str, target: str, both: str, embedded: str, split: str, notes: list[str]
+) -> Pairs:
+    """The pairs of an optional split; empty if it is not given."""
+    if source or target or both:
+        return list(read(source, target, both, "", split, notes))
+    return list(read("", "", "", embedded, split, notes)) if embedded else []
 
 
 def _named(corpus: list[str] | None, source: str, target: str, both: str) -> tuple[str, str, str]:
     """Files given without an option: one is both sides, two are source and target."""
-    from cutaway.errors import InputError
-
     if not corpus:
         return source, target, both
     if len(corpus) > 2 or source or target or both:
-        raise InputError(f"{len(corpus)} files and options for files: name the corpus once")
+        raise InputError(f"{len(corpus)} files and options for files: give the corpus once")
     return ("", "", corpus[0]) if len(corpus) == 1 else (corpus[0], corpus[1], "")
 
 
-def _place(source: str, target: str, both: str) -> str | tuple[str, str] | None:
-    from cutaway.errors import InputError
-
-    if bool(source) != bool(target):
-        raise InputError(f"source {source!r} and target {target!r}: give both files or neither")
-    if source and both:
-        raise InputError("two aligned files and one file with both sides: give one or the other")
-    return (source, target) if source else both or None
+def _tokenizer_table(kind: str, vocabulary: int, separate: bool, lowercase: bool) -> dict[str, Any]:
+    return {
+        "kind": kind, "vocabulary": vocabulary, "joint": not separate, "lowercase": lowercase,
+    }  # fmt: skip
 
 
-def _read(
-    source: str,
-    target: str,
-    both: str,
-    pair: str,
-    split: str,
-    options: dict[str, Any],
-    notes: list[str],
-    needed: bool = True,
-) -> Pairs:
-    from cutaway.corpus import embedded, read_pairs
-    from cutaway.errors import InputError
-
-    path = _place(source, target, both)
-    if path is not None:
-        return read_pairs(path, notes=notes, **options)
-    if pair:
-        return list(embedded(pair, split=split))
-    if needed:
-        raise InputError("no corpus: give --source and --target, or --data, or --embedded en-fr")
-    return []
-
-
-def _tokenizers(
-    train: Any, given: str, kind: str, vocabulary: int, separate: bool, lowercase: bool
-) -> "tuple[Tokenizer, Tokenizer | None]":
-    """Learn tokenizers from pairs, or from a function that begins reading them anew."""
-    from cutaway.errors import InputError
+def _loaded(given: str) -> "tuple[Tokenizer, Tokenizer | None]":
+    """The tokenizer of a file, or both of a model folder or store."""
     from cutaway.text import Tokenizer
 
-    if given:
-        return Tokenizer.load(given), None
-    if kind not in ("bpe", "unigram", "word", "char"):
-        raise InputError(f"--kind {kind!r}: expected bpe, unigram, word or char")
-    from cutaway.train.prepare import chosen_vocabulary
-
-    begin = train if callable(train) else lambda: iter(train)
-    size = vocabulary or chosen_vocabulary(sum(1 for _ in begin()))
-
-    def learn(sides: tuple[int, ...]) -> Tokenizer:
-        texts = (pair[side] for pair in begin() for side in sides)
-        settings: Any = {"kind": kind, "vocabulary": size, "lowercase": lowercase}
-        return Tokenizer.train(texts, **settings)
-
-    return (learn((0,)), learn((1,))) if separate else (learn((0, 1)), None)
+    place = Path(given)
+    if not place.is_dir():
+        return Tokenizer.load(place), None
+    target = place / "target.model"
+    return Tokenizer.load(place / "tokenizer.model"), (
+        Tokenizer.load(target) if target.is_file() else None
+    )
 
 
-def _long(long: str) -> Any:
-    from cutaway.errors import InputError
-
-    if long not in ("skip", "truncate", "error"):
-        raise InputError(f"--long {long!r}: expected skip, truncate or error")
-    return long
+def _long(config: RunConfig) -> Any:
+    """What to do with pairs that are too long; pairs cannot be split."""
+    one_of("--long", config.data.long, ("skip", "truncate", "error"))
+    return config.data.long
 
 
 def _say_cleaning(cleaning: Any) -> None:

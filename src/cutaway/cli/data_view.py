@@ -1,4 +1,4 @@
-"""The check as a terminal shows it."""
+"""The report of `cutaway data check` in a terminal."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ BAR = 20  # characters of the longest bar
 
 
 def show(report: "Report", console: "Console | None" = None) -> None:
-    """Print the report: one section a split, then what concerns them all, then advice."""
+    """Print the report: one section per split, then the whole corpus, then advice."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -27,7 +27,7 @@ def show(report: "Report", console: "Console | None" = None) -> None:
     out.print(f"{report.kind} vocabulary: {sizes}; {report.long}")
     batching = report.batching
     out.print(
-        f"{batching.batches:,} batches of at most {batching.tokens:,} tokens a side: "
+        f"{batching.batches:,} batches of at most {batching.tokens:,} tokens per side: "
         f"[bold]{batching.padding:.1%}[/] padding "
         f"(in the order of the file {batching.unsorted:.0%})"
     )
@@ -116,19 +116,19 @@ def _short(text: str) -> str:
 
 
 def _forecast(out: "Console", forecast: "Forecast") -> None:
-    from cutaway.corpus.check_page import bytes_for_people, time_for_people
+    from cutaway.report import duration, size
 
     out.rule("[bold]Training here", align="left")
     out.print(
         f"{forecast.model}, {forecast.parameters:,} parameters, on {forecast.device}: "
-        f"{forecast.tokens_per_second:,.0f} target tokens a second "
+        f"{forecast.tokens_per_second:,.0f} target tokens per second "
         f"(measured over {forecast.probed_updates} updates)"
     )
     out.print(
         f"{forecast.updates:,} updates, {forecast.epochs} epochs: about "
-        f"[bold]{time_for_people(forecast.seconds)}[/]"
+        f"[bold]{duration(forecast.seconds)}[/]"
     )
     out.print(
-        f"memory: {bytes_for_people(forecast.state_bytes)} for weights and optimizer; the probe "
-        f"took {bytes_for_people(forecast.peak_bytes)} at most"
+        f"memory: {size(forecast.state_bytes)} for weights and optimizer; the probe "
+        f"took {size(forecast.peak_bytes)} at most"
     )

@@ -1,4 +1,4 @@
-"""`cutaway demo`: train a small translator here and now, translate with it, open its page."""
+"""`cutaway demo`: train a small translator in minutes, translate with it, open its page."""
 
 import sys
 from contextlib import ExitStack
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import cutaway
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 SENTENCE = "The cat is on the mat."
 
-# Small and fast: the grammar has no noise, so nothing is dropped and nothing smoothed; short
-# batches give many updates for little arithmetic.
+# Small and fast: the grammar has no noise, so no dropout and no label smoothing; small batches give
+# many updates in little time.
 RECIPE: dict[str, dict[str, Any]] = {
     "tokenizer": {"vocabulary": 1500},
     "model": {
@@ -23,8 +25,7 @@ RECIPE: dict[str, dict[str, Any]] = {
     },
     "train": {
         "updates": 1400, "tokens": 1024, "warmup": 100, "smoothing": 0.0, "ema": 0.995,
-        "weight_decay": 0.6, "seed": 1,
-        "validate_every": 350, "stop_on": "bleu", "keep": 16, "log_every": 10,
+        "seed": 1, "validate_every": 350, "stop_on": "bleu", "keep": 16, "log_every": 10,
     },
 }  # fmt: skip
 
@@ -45,34 +46,32 @@ def demo(
     """Train a translator on the package's own corpus, translate with it, and open its page."""
     from rich.console import Console
 
-    from cutaway.cli.paging import serve_after
+    from cutaway.cli.serve import serve_until_interrupted
     from cutaway.cli.train import stopping
-    from cutaway.decode import Translator
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     out = out or Path("demo-model" if pair == "en-fr" else f"demo-model-{pair[3:]}")
     with stopping(out):
         watched = trained(
             out, pair, threads, console, port=port if serve else None, browser=browser
         )
-    translator = Translator.load(out)
+    translator = cutaway.load(out)
     show_scores(translator, pair, console)
     show_attention(translator, console)
     if serve:
-        serve_after(out, port, browser=browser and not watched)
+        serve_until_interrupted(out, port=port, browser=browser and not watched)
 
 
 def trained(
     out: Path, pair: str, threads: int, console: "Console", *, port: int | None, browser: bool
 ) -> bool:
-    """Train the model with its page beside it, or find it trained already; whether it trained."""
-    from cutaway.cli.paging import page_beside
-    from cutaway.cli.validation import validator
-    from cutaway.cli.watching import watching
+    """Train the model with its page open; False if it was trained already."""
+    from cutaway.artifact.folder import read_model_folder
+    from cutaway.cli.progress import progress_view
     from cutaway.config import RunConfig
     from cutaway.errors import InputError
-    from cutaway.train.folder import read_model_folder
-    from cutaway.train.run import finished, train
+    from cutaway.serve.run_page import run_page
+    from cutaway.training.run import finished
 
     tables = {**RECIPE, "data": {"embedded": pair}}
     tables["train"] = {**RECIPE["train"], "threads": threads}
@@ -91,40 +90,55 @@ def trained(
         f"package; about three minutes on two cores.",
         highlight=False,
     )
-    check = validator(config.train.validation_beam)
     with ExitStack() as around:
-        watch = around.enter_context(watching(sys.stdout))
+        watch = around.enter_context(progress_view(sys.stdout))
         if port is not None:
-            watch = around.enter_context(page_beside(watch, out, port, browser=browser))
-        train(config, out, validate=check, watch=watch, at_once=True)
+            watch = around.enter_context(run_page(watch, out, port, browser=browser))
+        cutaway.train(out, config, watch=watch, at_once=True)
     return True
 
 
 def show_scores(translator: "Translator", pair: str, console: "Console") -> None:
-    """Unseen test sentences by number, the literature's sentences one by one."""
-    from rich.table import Table
-
-    from cutaway.corpus.embedded import SOURCES_SENTENCES, embedded
+    """The share of test sentences translated exactly, then chosen sentences one by one."""
+    from cutaway.corpus.embedded import chosen_sentences, embedded
 
     test = embedded(pair, "test")
     outputs = translator.translate([source for source, _ in test], beam=1)
     exact = sum(o.text == target for o, (_, target) in zip(outputs, test, strict=True))
     console.print(
         f"\n{exact:,} of {len(test):,} unseen test sentences translated exactly "
-        f"({100 * exact / len(test):.1f} %)\n",
+        f"({100 * exact / len(test):.1f} %)",
         highlight=False,
     )
+    show_sentences(translator, "In the training data", chosen_sentences(pair, "known"), console)
+    show_sentences(
+        translator, "Not in the training data", chosen_sentences(pair, "unseen"), console
+    )
+
+
+def show_sentences(
+    translator: "Translator", title: str, pairs: tuple[tuple[str, str], ...], console: "Console"
+) -> None:
+    """Each sentence with its translation, ticked where it is the expected one."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, padding=(0, 1), show_header=False)
-    for source, target in SOURCES_SENTENCES[pair]:
-        text = translator.translate([source])[0].text
-        right = text == target
-        table.add_row("✓" if right else "✗", source, text, "" if right else f"(expected: {target})")
+    outputs = translator.translate([source for source, _ in pairs])
+    right = 0
+    for (source, target), output in zip(pairs, outputs, strict=True):
+        same = output.text == target
+        right += same
+        expected = "" if same else f"(expected: {target})"
+        table.add_row("✓" if same else "✗", Text(source), Text(output.text), Text(expected))
+    console.print(f"\n{title}: {right} of {len(pairs)} right", highlight=False)
     console.print(table)
 
 
 def show_attention(translator: "Translator", console: "Console") -> None:
-    """What each word of the translation looked at, as a table of percentages."""
+    """The cross-attention of each output token over the source, as a table of percentages."""
     from rich.table import Table
+    from rich.text import Text
 
     translation = translator.translate([SENTENCE], alignment=True)[0]
     if translation.alignment is None:
@@ -132,14 +146,13 @@ def show_attention(translator: "Translator", console: "Console") -> None:
     table = Table(title=f"Attention of “{SENTENCE}”, per cent", box=None, padding=(0, 1))
     table.add_column("")
     for piece in translation.source_tokens:
-        table.add_column(str(piece).replace("▁", ""), justify="right")
+        table.add_column(Text(str(piece).replace("▁", "")), justify="right")
     rows = list(translation.alignment)
     for token, weights in zip(translation.tokens, rows, strict=False):
         best = max(float(weight) for weight in weights)
         cells = [
-            f"[bold]{100 * float(w):.0f}[/bold]" if float(w) == best else f"{100 * float(w):.0f}"
-            for w in weights
+            Text(f"{100 * float(w):.0f}", style="bold" if float(w) == best else "") for w in weights
         ]
-        table.add_row(token.piece.replace("▁", ""), *cells)
+        table.add_row(Text(token.piece.replace("▁", "")), *cells)
     console.print()
     console.print(table)

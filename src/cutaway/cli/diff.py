@@ -1,14 +1,18 @@
-"""`cutaway diff`: where two models, run on the same sentence, part."""
+"""`cutaway diff`: the first operation at which two models, run on the same sentence, differ."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cutaway.data import located
+
 
 def diff(
-    ours: Annotated[Path, typer.Argument(help="Model folder or saved trace.")],
-    theirs: Annotated[Path, typer.Argument(help="Model folder or saved trace to compare with.")],
+    ours: Annotated[Path, typer.Argument(help="Model folder or saved trace.", callback=located)],
+    theirs: Annotated[
+        Path, typer.Argument(help="Model folder or saved trace to compare with.", callback=located)
+    ],
     text: Annotated[str, typer.Argument(help="The sentence; empty for two saved traces.")] = "",
     target: Annotated[
         str | None,
@@ -19,11 +23,11 @@ def diff(
     ] = None,
     show: Annotated[int, typer.Option(help="How many values that differ to list.")] = 10,
 ) -> None:
-    """Name the first operation where two runs part; status 1 if they do."""
+    """Name the first operation at which two runs differ; status 1 if they do."""
     from cutaway.cli.explain import open_trace
 
     left = open_trace(ours, text, target=target)
-    right = open_trace(theirs, text, target=target, like=left)  # the same words for both
+    right = open_trace(theirs, text, target=target, like=left)  # the same target for both
     found = left.diff(right, tolerance=tolerance)
     typer.echo(f"compared   {found.compared:,} values, largest difference {found.largest:.2g}")
     for address, mine, yours in found.reshaped[:show]:
@@ -31,7 +35,7 @@ def diff(
     if found.only_ours or found.only_theirs:
         typer.echo(f"unmatched  {len(found.only_ours)} and {len(found.only_theirs)} values")
     if found.first is not None:
-        typer.echo(f"they part at {found.first.address}  ({found.first.op})")
+        typer.echo(f"first difference at {found.first.address}  ({found.first.op})")
     for parting in found.partings[:show]:
         typer.echo(
             f"  {parting.address}  {parting.ours:.6g} and {parting.theirs:.6g}, "

@@ -4,22 +4,26 @@ import json
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+import cutaway
+from cutaway.cli.options import Beam, Engine, LengthPenalty, Split, engine_note, given
+from cutaway.cli.outputs import Force, check_file, is_report, written
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from cutaway.evaluate import Comparison, Evaluation
+    from cutaway.evaluation import Comparison, Evaluation
 
 
 def evaluate(
     folders: Annotated[
         list[Path], typer.Argument(help="Model folders; the first is the baseline.")
     ],
-    source: Annotated[Path, typer.Option(help="Source sentences, one a line.")],
-    target: Annotated[Path, typer.Option(help="Reference translations, one a line.")],
+    source: Annotated[Path, typer.Option(help="Source sentences, one per line.")],
+    target: Annotated[Path, typer.Option(help="Reference translations, one per line.")],
     lowercase: Annotated[
         bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")
     ] = False,
@@ -33,38 +37,40 @@ def evaluate(
         Path | None, typer.Option("--output", "-o", help="Write the translations of the first.")
     ] = None,
     to: Annotated[str | None, typer.Option("--to", help="Target language.")] = None,
-    beam: Annotated[int | None, typer.Option(help="Hypotheses kept at each step.")] = None,
-    length_penalty: Annotated[
-        float | None, typer.Option(help="Exponent of the length in the score.")
-    ] = None,
+    split: Split = True,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    engine: Annotated[str, typer.Option(help="torch or ctranslate2.")] = "torch",
+    engine: Engine = "auto",
+    force: Force = False,
 ) -> None:
     """Translate a test set and score it as sacreBLEU does; several folders are compared."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
-    from cutaway.cli.engines import open_translator
     from cutaway.corpus import read_pairs
     from cutaway.errors import InputError
-    from cutaway.evaluate import compare
-    from cutaway.evaluate import evaluate as evaluate_model
-    from cutaway.evaluate.report import report
+    from cutaway.evaluation import compare
+    from cutaway.evaluation.report import report
 
+    if html is not None:
+        check_file(html, "--html", force=force, ours=is_report)
+    if output is not None:
+        check_file(output, "-o", force=force)
     names = [str(folder) for folder in folders]
     if len(set(names)) < len(names):
         raise InputError("a folder is given twice; give each once")
-    translators = [open_translator(folder, engine) for folder in folders]
+    translators = [cutaway.load(folder, engine=engine, tell=engine_note) for folder in folders]
     pairs = read_pairs((source, target), "text")
-    changes: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
-    changes = {name: value for name, value in changes.items() if value is not None}
+    changes = given(beam=beam, length_penalty=length_penalty)
     found: list[Evaluation] = []
     bar = Progress(console=Console(stderr=True), disable=not os.isatty(2))
     with bar:
         for name, translator in zip(names, translators, strict=True):
-            task = bar.add_task(name, total=len(pairs))
+            task = bar.add_task(escape(name), total=len(pairs))
             found.append(
-                evaluate_model(
+                cutaway.evaluate(
                     translator,
                     pairs,
                     name=name,
@@ -72,6 +78,7 @@ def evaluate(
                     lowercase=lowercase,
                     bootstrap=bootstrap,
                     progress=partial(_show, bar, task),
+                    split=split,
                     **changes,
                 )
             )
@@ -85,13 +92,16 @@ def evaluate(
             lowercase=lowercase,
             samples=bootstrap or 1000,
         )
-    _print(found, comparison, as_json=as_json)  # first: a path that cannot be written loses nothing
+    _print(
+        found, comparison, as_json=as_json
+    )  # before the translating: a path that cannot be written costs nothing
     if output is not None:
-        output.write_text("".join(f"{text}\n" for text in found[0].hypotheses), encoding="utf-8")
+        with written(output) as file:
+            file.writelines(f"{text}\n".encode() for text in found[0].hypotheses)
     if html is not None:
-        html.write_text(
-            report(list(zip(translators, found, strict=True)), comparison), encoding="utf-8"
-        )
+        page = report(list(zip(translators, found, strict=True)), comparison)
+        with written(html) as file:
+            file.write(page.encode())
 
 
 def _show(bar: "Progress", task: "TaskID", done: int, of: int) -> None:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cutaway.cli.outputs import Force, check_file, check_folder, is_report
+from cutaway.data import located
 from cutaway.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,21 +16,31 @@ if TYPE_CHECKING:
     from cutaway.glass import Explanation, Trace
     from cutaway.glass.trace import Labelled
 
+ONE_SENTENCE = "A training step on this sentence alone: no dropout, fresh optimizer."
 ROWS, COLUMNS = 24, 12  # of a matrix on the terminal
 
 
 def explain(
-    folder: Annotated[Path, typer.Argument(help="Model folder, or a folder trace.save wrote.")],
-    text: Annotated[str, typer.Argument(help="The sentence; empty for a saved trace.")] = "",
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Model folder (en-fr, en-zh: of the package), its run, or a saved trace.",
+            callback=located,
+        ),
+    ],
+    text: Annotated[
+        str, typer.Argument(help="The sentence; none for a saved trace or with --update.")
+    ] = "",
     address: Annotated[
         str, typer.Argument(help="A value, a part of it, or one cell: name[0,2,:]; patterns list.")
     ] = "",
     target: Annotated[
         str | None, typer.Option(help="Use this translation instead of the model's own.")
     ] = None,
-    training: Annotated[
-        bool, typer.Option("--training", help="Record a training step: loss, gradients, update.")
-    ] = False,
+    training: Annotated[bool, typer.Option("--training", help=ONE_SENTENCE)] = False,
+    update: Annotated[
+        int | None, typer.Option("--update", help="Replay this update of the run, and record it.")
+    ] = None,
     terms: Annotated[int, typer.Option(help="Terms shown of a long sum.")] = 4,
     language: Annotated[str, typer.Option("--language", help="Of the words: en or zh.")] = "en",
     everything: Annotated[
@@ -40,17 +52,37 @@ def explain(
         Path | None, typer.Option(help="Write the value as a spreadsheet with live formulas.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Save the trace to this folder.")] = None,
+    force: Force = False,
 ) -> None:
     """Show where the numbers of a run came from: the tree, a matrix, or one cell.
+
+    With --update N, an update of the training run itself, replayed: cutaway explain RUN --update
+    N [ADDRESS].
 
     Without an address: all named values. With one: the matrix, coloured. With indices for every
     axis: the cell's arithmetic, its operands, the line of code, and a sentence in words.
     """
     from rich.console import Console
 
+    from cutaway.cli.replay import replayed_update
+
     if language not in ("en", "zh"):
         raise InputError(f"language is {language!r}; expected en or zh")
-    trace = open_trace(folder, text, target=target, training=training)
+    if html is not None:
+        check_file(html, "--html", force=force, ours=is_report)
+    if xlsx is not None:
+        check_file(xlsx, "--xlsx", force=force)
+        if not (address or (update is not None and text)):
+            raise InputError("give the address of the value to write as a spreadsheet")
+    if save is not None:
+        check_folder(save, "--save", ours=lambda folder: (folder / "trace.json").is_file())
+    if update is not None:
+        if text and address:
+            raise InputError(f"--update takes no sentence; {text!r} and {address!r} were given")
+        address = address or text
+        trace = replayed_update(folder, update, address)
+    else:
+        trace = open_trace(folder, text, target=target, training=training)
     if save is not None:
         trace.save(save)
     if html is not None:
@@ -58,13 +90,11 @@ def explain(
 
         write_html(trace, html, at=address, language=language)
     if xlsx is not None:
-        if not address:
-            raise InputError("give the address of the value to write as a spreadsheet")
         trace.to_xlsx(xlsx, address)
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     if not address:
         if not (html or save):
-            console.print(trace.tree(intermediates=everything), markup=False)
+            console.print(trace.tree(intermediates=everything))
         return
     show(console, trace, address, terms, language, everything=everything, as_json=as_json)
 
@@ -84,7 +114,7 @@ def open_trace(
         return load(folder)
     if not text.strip():
         raise InputError("the text is empty; give a sentence for the model")
-    from cutaway.glass.sentence import record_sentence
+    from cutaway.decode.recording import record_sentence
 
     return record_sentence(folder, text, target=target, like=like, training=training)
 
@@ -104,7 +134,12 @@ def show(
 
     name, indices = parse(address)
     if "*" in name:
-        console.print(trace.tree(pattern=name, intermediates=everything), markup=False)
+        listed = trace.tree(pattern=name, intermediates=everything)
+        if not listed.strip():
+            raise InputError(
+                f"no value's name fits {name!r}; leave the address out to list all names"
+            )
+        console.print(listed)
         return
     value = trace.value(name)
     cell = value.cells == 1 or (
@@ -127,11 +162,13 @@ def print_cell(
     console: "Console", trace: "Trace", explanation: "Explanation", language: str
 ) -> None:
     """One cell: arithmetic, check, operands, line, words."""
-    console.print(f"[bold]{_plain(explanation.asked)}[/]")
+    from rich.text import Text
+
+    console.print(Text(explanation.asked, style="bold"))
     labels = [label for label in explanation.labels if label]
     if labels:
-        console.print(f"  {_plain(' · '.join(labels))}")
-    console.print(f"\n{explanation.text}\n", markup=False)
+        console.print(Text(f"  {' · '.join(labels)}"))
+    console.print(Text(f"\n{explanation.text}\n"))
     if explanation.difference is not None:
         console.print(
             f"value {explanation.value!r}, recomputed {explanation.recomputed!r}, "
@@ -139,23 +176,18 @@ def print_cell(
         )
     operands = explanation.operands
     for operand in operands[:12]:
-        console.print(f"  {operand.value: .6g}  [cyan]{_plain(operand.address)}[/]")
+        console.print(Text.assemble(f"  {operand.value: .6g}  ", (operand.address, "cyan")))
     if len(operands) > 12:
         console.print(f"  … {len(operands) - 12} more operands")
     source = explanation.source
     if source is not None:
-        console.print(f"\n{source.file}:{source.line}  [green]{_plain(source.statement)}[/]")
-    console.print(_plain(explanation.words[language]))
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+        place = f"\n{source.file}:{source.line}  "
+        console.print(Text.assemble(place, (source.statement, "green")))
+    console.print(Text(explanation.words[language]))
 
 
 def matrices(labelled: "Labelled") -> "list[Table | str]":
-    """The last two axes as coloured tables, one a place of the axes before (four at most)."""
+    """The last two axes as coloured tables, one per index of the axes before (four at most)."""
     tensor = labelled.tensor
     while tensor.dim() < 2:
         tensor = tensor.unsqueeze(0)
@@ -182,34 +214,22 @@ def _table(matrix: Any, title: str, rows: list[str] | None, columns: list[str] |
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    from cutaway.glass.numbers import colour, show
+
+    table = Table(title=Text(title), title_justify="left", show_edge=False, pad_edge=False)
     table.add_column("")
     height, width = matrix.shape
     for column in range(min(width, COLUMNS)):
-        table.add_column(columns[column] if columns else str(column), justify="right")
+        name = Text(columns[column] if columns else str(column))
+        table.add_column(name, justify="right")
     finite = matrix.double()[matrix.double().isfinite()]
     top = float(finite.abs().max()) if finite.numel() else 1.0
     for row in range(min(height, ROWS)):
         cells = [Text(rows[row] if rows else str(row), style="bold")]
         for column in range(min(width, COLUMNS)):
             number = float(matrix[row, column])
-            cells.append(Text(_short(number), style=_colour(number, top)))
+            cells.append(Text(show(number, 3), style=colour(number, top)))
         table.add_row(*cells)
     if height > ROWS or width > COLUMNS:
         table.caption = f"{height} × {width}; the first {min(height, ROWS)} × {min(width, COLUMNS)}"
     return table
-
-
-def _short(number: float) -> str:
-    from cutaway.glass.write import show as spelled
-
-    return spelled(float(f"{number:.3g}")) if number == number else "NaN"
-
-
-def _colour(number: float, top: float) -> str:
-    """Blue below zero, orange above, paler towards zero; NaN and infinity stand out."""
-    if number != number or number in (float("inf"), float("-inf")):
-        return "bold red"
-    share = min(abs(number) / top, 1.0) if top else 0.0
-    fade = int(235 - 120 * share)
-    return f"rgb(255,{fade},{max(fade - 90, 0)})" if number > 0 else f"rgb({fade - 60},{fade},255)"

@@ -5,13 +5,21 @@ from typing import Annotated, Literal
 
 import typer
 
+from cutaway.cli.outputs import Force
+from cutaway.data import located
 from cutaway.errors import ExportError
+from cutaway.report import size
 
 Format = Literal["ctranslate2", "argos", "huggingface", "onnx"]
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="Model folder.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Model folder; en-fr or en-zh for a model of the package.", callback=located
+        ),
+    ],
     to: Annotated[Format, typer.Option("--to", help="The other package.")],
     out: Annotated[
         Path | None,
@@ -29,8 +37,9 @@ def export(
         str | None,
         typer.Option(help="Target language to fix, where the model knows several."),
     ] = None,
+    force: Force = False,
 ) -> None:
-    """Take a model elsewhere; the folder itself is only read."""
+    """Convert a model for another package; the folder itself is only read."""
     if quantization is not None and to not in ("ctranslate2", "argos"):
         raise ExportError(
             f"--quantization is for ctranslate2 and argos, not for {to}; leave it out"
@@ -41,12 +50,20 @@ def export(
         raise ExportError(f"--language is for ctranslate2 and huggingface, not for {to}")
     pair = None if languages is None else _pair(languages)
 
-    from cutaway.train.folder import read_model_folder
+    from cutaway.artifact.folder import read_model_folder
+    from cutaway.export.argos import is_package
+    from cutaway.export.place import refuse_file, refuse_folder
 
-    contents = read_model_folder(folder)
+    if force and to != "argos":
+        raise ExportError(f"--force is for argos: {to} writes a folder, never over other files")
     if out is None:
         name = folder.resolve().name
         out = Path(f"{name}.argosmodel" if to == "argos" else f"{name}-{to}")
+    if to == "argos":
+        refuse_file(out, ours=is_package, force=force)
+    else:
+        refuse_folder(out)
+    contents = read_model_folder(folder)
     if to == "ctranslate2":
         from cutaway.export.ctranslate2 import export_ctranslate2
 
@@ -54,7 +71,9 @@ def export(
     elif to == "argos":
         from cutaway.export.argos import export_argos
 
-        export_argos(contents, out, quantization=quantization or "int8", languages=pair)
+        export_argos(
+            contents, out, quantization=quantization or "int8", languages=pair, force=force
+        )
     elif to == "huggingface":
         from cutaway.export.huggingface import export_huggingface
 
@@ -63,7 +82,7 @@ def export(
         from cutaway.export.onnx import export_onnx
 
         export_onnx(contents, out)
-    typer.echo(f"wrote {out} ({_size(out) / 1e6:.1f} MB)")
+    typer.echo(f"wrote {out} ({size(_bytes(out))})")
 
 
 def _pair(languages: str) -> tuple[str, str]:
@@ -73,6 +92,6 @@ def _pair(languages: str) -> tuple[str, str]:
     return source, target
 
 
-def _size(path: Path) -> int:
+def _bytes(path: Path) -> int:
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())

@@ -15,10 +15,10 @@ def fill(
         typer.Argument(help="Text with blanks (___ or <mask>); nothing or -: standard input."),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Guesses shown for each blank.")] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Fill the blanks of a text."""
-    from cutaway.cli.reading import texts_of
+    from cutaway.cli.inputs import texts_of
     from cutaway.decode import Filler
 
     filler = Filler.load(folder)

@@ -6,25 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cutaway.cli.outputs import Force, check_file, written
+from cutaway.data import located, name_of
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from cutaway.lessons.lesson import Step
-
-WORDS = {
-    "en": {
-        "reveal": "Think first. Enter shows the answer",
-        "next": "Enter: next · b: back · q: leave",
-        "step": "step {n} of {of}",
-        "wrote": "wrote {path}",
-    },
-    "zh": {
-        "reveal": "先想一想，回车查看答案",
-        "next": "回车：下一步 · b：上一步 · q：退出",
-        "step": "第 {n} 步，共 {of} 步",
-        "wrote": "已写入 {path}",
-    },
-}
 
 
 def lesson(
@@ -32,47 +20,56 @@ def lesson(
     plain: Annotated[
         bool, typer.Option("--plain", help="Run to the end, answers included, no questions.")
     ] = False,
-    lang: Annotated[str, typer.Option(help="Language of the texts: en or zh.")] = "en",
+    lang: Annotated[str, typer.Option(help="Language of the texts, such as en or zh.")] = "en",
     model: Annotated[
-        Path | None,
+        Path,
         typer.Option(
-            help="Model folder for lessons on a trained model.", show_default="demo-model"
+            help="Model folder for lessons on a trained model; en-fr and en-zh are in the package.",
+            callback=located,
         ),
-    ] = None,
+    ] = Path("en-fr"),
     notebook: Annotated[
         Path | None, typer.Option(help="Write the lesson as a Jupyter notebook instead.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Walk through a worked example on the real model: every number computed, slips explained."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from cutaway.errors import InputError
-    from cutaway.lessons import Room, find, lessons
+    from cutaway.lessons import LessonInputs, find, lessons
+    from cutaway.lessons.section import Sections
+    from cutaway.lessons.texts import languages
 
-    if lang not in WORDS:
-        raise InputError(f"--lang is {lang!r}; expected en or zh")
-    console = Console()
+    if lang not in languages():
+        raise InputError(f"--lang is {lang!r}; expected {' or '.join(languages())}")
+    if notebook is not None:
+        if name is None:
+            raise InputError("--notebook writes one lesson; name it: cutaway lesson NAME")
+        check_file(notebook, "--notebook", force=force)
+    console = Console(markup=False, emoji=False)
     if name is None:
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         for one in lessons():
-            table.add_row(f"[bold]{one.name}[/bold]", one.about.within(lang))
+            table.add_row(Text(one.name, style="bold"), one.about.in_language(lang))
         console.print(table)
         return
     chosen = find(name)
-    folder = model
-    if folder is None and Path("demo-model").is_dir():
-        folder = Path("demo-model")
-    steps = list(chosen.tell(Room(folder)))
+    steps = list(chosen.steps(LessonInputs(model)))
     if notebook is not None:
-        from cutaway.lessons.notebook import notebook as written
+        from cutaway.lessons.notebook import notebook as composed
 
-        where = None if folder is None else str(folder.resolve())
-        text = written(chosen, steps, language=lang, model=where)
-        notebook.write_text(text, encoding="utf-8")
-        console.print(WORDS[lang]["wrote"].format(path=notebook))
+        # Relative, so that the notebook holds no path of this computer.
+        where = name_of(model, notebook.parent)
+        text = composed(chosen, steps, language=lang, model=where)
+        with written(notebook) as file:
+            file.write(text.encode())
+        words = Sections("terminal").section("written", path=str(notebook))
+        console.print(words.label("file").in_language(lang))
         return
-    walk(console, chosen.title.within(lang), steps, lang, ask=not plain and sys.stdin.isatty())
+    walk(console, chosen.title.in_language(lang), steps, lang, ask=not plain and sys.stdin.isatty())
 
 
 def walk(console: "Console", title: str, steps: "list[Step]", language: str, *, ask: bool) -> None:
@@ -80,28 +77,34 @@ def walk(console: "Console", title: str, steps: "list[Step]", language: str, *, 
     from rich.rule import Rule
     from rich.text import Text
 
-    from cutaway.lessons.render import rendered, told
+    from cutaway.lessons.paragraph import Paragraph
+    from cutaway.lessons.render import rendered, step_text
+    from cutaway.lessons.section import Sections
 
-    words = WORDS[language]
-    console.print(Rule(title))
+    words = Sections("terminal")
+    reveal, go_on = (one.in_language(language) for one in words.names("prompts", "reveal", "next"))
+    console.print(Rule(Text(title)))
     at = 0
     while at < len(steps):
         step = steps[at]
-        count = words["step"].format(n=at + 1, of=len(steps))
+        section = words.section("count", n=at + 1, of=len(steps))
+        count = section.label("step").in_language(language)
         console.print()
-        console.print(Text.assemble((step.title.within(language), "bold"), (f"   {count}", "dim")))
-        console.print(told(step, language))
+        console.print(
+            Text.assemble((step.title.in_language(language), "bold"), (f"   {count}", "dim"))
+        )
+        console.print(step_text(step, language))
         if step.question is not None:
             console.print()
-            console.print(Text("? " + step.question.ask.within(language), style="cyan"))
+            console.print(Paragraph("? " + step.question.ask.in_language(language), "cyan"))
             if ask:
-                console.input(f"[dim]{words['reveal']} [/dim]")
-            console.print(Text("→ " + step.question.answer.within(language), style="cyan"))
+                console.input(Text(f"{reveal} ", style="dim"))
+            console.print(Paragraph("→ " + step.question.answer.in_language(language), "cyan"))
         console.print(rendered(step, language))
         if not ask:
             at += 1
             continue
-        key = console.input(f"\n[dim]{words['next']} [/dim]").strip().lower()
+        key = console.input(Text(f"\n{go_on} ", style="dim")).strip().lower()
         if key == "q":
             return
         at = max(0, at - 1) if key == "b" else at + 1

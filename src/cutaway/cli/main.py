@@ -1,8 +1,9 @@
-"""`cutaway`: the verbs in the order of the data's journey, and one line for every error."""
+"""`cutaway`: the commands, in the order of the data's journey, and one line for every error."""
 
+import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -16,10 +17,12 @@ from cutaway.cli.export import export
 from cutaway.cli.fill import fill
 from cutaway.cli.generate import generate
 from cutaway.cli.lesson import lesson
+from cutaway.cli.once import OnceCommand
 from cutaway.cli.prove import prove
 from cutaway.cli.serve import serve
 from cutaway.cli.train import train
 from cutaway.cli.translate import translate
+from cutaway.config import sleep_while_waiting
 from cutaway.errors import CutawayError
 from cutaway.version import __version__
 
@@ -50,36 +53,72 @@ def options(
 
 
 app.add_typer(data, name="data")
-app.command()(demo)
-app.command()(train)
-app.command()(translate)
-app.command()(generate)
-app.command()(fill)
-app.command()(classify)
-app.command()(evaluate)
-app.command()(export)
-app.command()(lesson)
-app.command()(explain)
-app.command()(prove)
-app.command()(diff)
-app.command()(serve)
+app.command(cls=OnceCommand)(demo)
+app.command(cls=OnceCommand)(train)
+app.command(cls=OnceCommand)(translate)
+app.command(cls=OnceCommand)(generate)
+app.command(cls=OnceCommand)(fill)
+app.command(cls=OnceCommand)(classify)
+app.command(cls=OnceCommand)(evaluate)
+app.command(cls=OnceCommand)(export)
+app.command(cls=OnceCommand)(lesson)
+app.command(cls=OnceCommand)(explain)
+app.command(cls=OnceCommand)(prove)
+app.command(cls=OnceCommand)(diff)
+app.command(cls=OnceCommand)(serve)
 
 
 def main() -> None:
-    """Run the command line; what a user can cause becomes one line on stderr and exit status 2."""
+    """Run the command line; an expected error becomes one line on stderr and exit status 2."""
+    sleep_while_waiting()
+    in_utf8(sys.stdout)
     try:
-        app(prog_name="cutaway")
+        try:
+            app(prog_name="cutaway")
+        finally:
+            _flush()
     except CutawayError as error:
         typer.echo(f"cutaway: {error}", err=True)
         sys.exit(2)
-    except BrokenPipeError:  # `cutaway … | head`: the reader left, which is no error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # `cutaway … | head`: the reader has closed the pipe, which is no error
+        _drop_output()
         sys.exit(141)
     except OSError as error:  # a path that cannot be read or written, a full disk
-        about = f"{error.filename}: " if error.filename else ""
+        # Every file is opened by name; only what is printed fails without one.
+        about = error.filename or "standard output"
         typer.echo(
-            f"cutaway: {about}{error.strerror or error}; give a path that can be read or written, "
-            f"with room on its disk",
+            f"cutaway: {about}: {error.strerror or error}; give a path that can be read or "
+            f"written, with room on its disk",
             err=True,
         )
         sys.exit(2)
+
+
+def in_utf8(stream: TextIO) -> None:
+    """Let a stream hold every character, whatever the locale: no text is lost for its letters.
+
+    A file or pipe gets UTF-8, as `-o` writes. A terminal, and what PYTHONIOENCODING names, keeps
+    its encoding, and characters outside it are written as \\uXXXX.
+    """
+    if not isinstance(stream, io.TextIOWrapper) or stream.encoding.lower().startswith("utf"):
+        return
+    if stream.isatty() or os.environ.get("PYTHONIOENCODING"):
+        stream.reconfigure(errors="backslashreplace")
+    else:
+        stream.reconfigure(encoding="utf-8")
+
+
+def _flush() -> None:
+    """Write what is still held; a full disk is noticed only now."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        _drop_output()
+        raise
+
+
+def _drop_output() -> None:
+    """Send what is still to be written nowhere, so that Python ends in silence."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

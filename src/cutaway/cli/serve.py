@@ -1,14 +1,20 @@
 """`cutaway serve`: the page of a model folder on this machine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cutaway.data import located
+
 
 def serve(
-    folder: Annotated[Path, typer.Argument(help="Model folder to serve.")],
-    beside: Annotated[
+    folder: Annotated[
+        Path,
+        typer.Argument(help="Model folder to serve; one of the package if none.", callback=located),
+    ] = Path("en-fr"),
+    compare: Annotated[
         list[Path] | None,
         typer.Option(help="Another model folder to compare with; may be given several times."),
     ] = None,
@@ -19,13 +25,35 @@ def serve(
     ] = True,
 ) -> None:
     """Open the page: translate, look inside, click any number. Ends with Ctrl-C."""
-    from cutaway.serve.running import serve_folder
+    serve_until_interrupted(
+        folder, compared=compare or (), host=host, port=port, browser=open_browser
+    )
 
+
+def serve_until_interrupted(
+    folder: Path,
+    *,
+    compared: Sequence[Path] = (),
+    host: str = "127.0.0.1",
+    port: int,
+    browser: bool,
+) -> None:
+    """Serve a folder's page until Ctrl-C, and print its address."""
+    from cutaway.serve.listening import local
+    from cutaway.serve.server import serve_folder
+
+    if not local(host):
+        typer.echo(
+            f"warning: --host {host} lets other machines in: anyone with the address below can "
+            f"use the model, read what is typed and see its training sentences; it is sent "
+            f"unencrypted",
+            err=True,
+        )
     serve_folder(
         folder,
-        beside=beside or (),
+        compared=compared,
         host=host,
         port=port,
-        open_browser=open_browser,
-        told=lambda url: typer.echo(f"Cutaway shows {folder} at {url}  (Ctrl-C ends)"),
+        open_browser=browser,
+        announce=lambda url: typer.echo(f"Cutaway shows {folder} at {url}  (Ctrl-C ends)"),
     )

@@ -1,4 +1,4 @@
-"""File to file: chunk by chunk, with a progress bar, to be taken up again where it broke off."""
+"""Translate a file in chunks, with a progress bar; an interrupted call is resumed."""
 
 import hashlib
 import json
@@ -8,12 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cutaway.artifact.files import replace
 from cutaway.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from cutaway.decode import Translator
 
-CHUNK = 256  # lines between two writes
+CHUNK = 2048  # lines between two writes: a second or two of work
 
 
 def translate_file(
@@ -27,18 +28,25 @@ def translate_file(
 ) -> None:
     """Translate every line of a file; a second call with the same arguments resumes the first.
 
-    Lines go to OUTPUT.partial; what they belong to stands in OUTPUT.partial.json; when all are
-    there the file gets its name, so OUTPUT is whole or absent.
+    Lines go to OUTPUT.partial, the arguments of the call to OUTPUT.partial.json; the complete file
+    is renamed, so OUTPUT is whole or absent.
     """
     import typer
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    from cutaway.cli.translate import line_of, tell
+    from cutaway.cli.inputs import batches
+    from cutaway.cli.outputs import is_stream, written
+    from cutaway.cli.translate import line_of, report_warnings
 
-    if output.exists() and output.samefile(source):
-        raise InputError(f"output is the source file {source} itself; give another name")
-    total, digest = _examined(source)
+    if is_stream(output):
+        with source.open("rb") as lines, written(output) as stream:
+            for batch in batches(lines, str(source)):
+                for translation in translator.translate(batch, **settings):
+                    stream.write(line_of(translation, as_json=as_json).encode())
+        return
+    output = Path(os.path.realpath(output))
+    total, digest = examined(source)
     belongs = {
         "source": digest,
         "model": hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest(),
@@ -64,26 +72,26 @@ def translate_file(
         for chunk in _chunks(source, done):
             translations = translator.translate(chunk, **settings)
             for number, translation in enumerate(translations, start=done + 1):
-                tell(translation, f"line {number}: ")
+                report_warnings(translation, f"line {number}: ")
             text = "".join(line_of(translation, as_json=as_json) for translation in translations)
             stream.write(text.encode())
             stream.flush()
             done += len(chunk)
             bar.update(task, completed=done)
         os.fsync(stream.fileno())
-    os.replace(partial, output)
+    replace(partial, output)
     about.unlink()
 
 
-def _examined(source: Path) -> tuple[int, str]:
+def examined(source: Path) -> tuple[int, str]:
     """Number of lines and SHA-256; a line that is not UTF-8 is refused before work begins."""
-    from cutaway.cli.translate import decoded
+    from cutaway.cli.inputs import decoded, numbered
 
     digest = hashlib.sha256()
     number = 0
     try:
         with source.open("rb") as stream:
-            for number, line in enumerate(stream, start=1):
+            for number, line in numbered(stream, str(source)):
                 digest.update(line)
                 decoded(line, number, str(source))
     except OSError as error:
@@ -92,7 +100,7 @@ def _examined(source: Path) -> tuple[int, str]:
 
 
 def _lines_done(partial: Path, about: Path, belongs: dict[str, Any]) -> int:
-    """Whole lines an earlier run of the very same call has left; a half line is cut off."""
+    """The number of whole lines left by an earlier run of the same call; half a line is cut off."""
     if not partial.is_file() or not about.is_file():
         partial.unlink(missing_ok=True)
         return 0
@@ -117,12 +125,12 @@ def _lines_done(partial: Path, about: Path, belongs: dict[str, Any]) -> int:
 
 
 def _chunks(source: Path, skip: int) -> Iterator[list[str]]:
-    from cutaway.cli.translate import decoded
+    from cutaway.cli.inputs import decoded, numbered
 
     with source.open("rb") as stream:
-        numbered = islice(enumerate(stream, start=1), skip, None)
+        rest = islice(numbered(stream, str(source)), skip, None)
         while chunk := [
             decoded(line, number, str(source)).removesuffix("\n")
-            for number, line in islice(numbered, CHUNK)
+            for number, line in islice(rest, CHUNK)
         ]:
             yield chunk

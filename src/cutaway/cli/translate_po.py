@@ -1,11 +1,9 @@
-"""A localizer's day: fill what a .po file leaves untranslated, and say what needs a look."""
+"""Fill the untranslated entries of a .po file, and list those a person should check."""
 
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.errors import DataError
+from cutaway.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from cutaway.decode import Translator
@@ -14,10 +12,11 @@ if TYPE_CHECKING:
 def translate_po(
     translator: "Translator", path: Path, output: Path | None, settings: dict[str, Any]
 ) -> None:
-    """Fill a catalogue in place (the old one stays beside it as NAME.po~) or into another file."""
+    """Fill a .po file in place (the old one is kept as NAME.po~) or write another file."""
     import typer
 
-    from cutaway.decode.catalogue import fill
+    from cutaway.cli.outputs import backup, written
+    from cutaway.decode.po_filling import fill, language_of
 
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -25,14 +24,20 @@ def translate_po(
         raise DataError(
             f"{path} is not UTF-8 (byte {error.start}); convert it with msgconv -t UTF-8"
         ) from None
+    wanted, languages = language_of(text), translator.folder.languages
+    made = settings.get("language") or (languages[1] if languages else "")
+    if wanted and made and wanted != made.lower().replace("_", "-").partition("-")[0]:
+        raise InputError(
+            f"{path} is a translation into {wanted} by its header, and this model translates into "
+            f"{made}; give a model of that language, or correct the header"
+        )
     settings = {name: value for name, value in settings.items() if name != "prefix"}
     filled = fill(text, lambda texts: translator.translate(texts, **settings), name=str(path))
     target = output if output is not None else path
-    fresh = target.with_name(target.name + ".partial")
-    fresh.write_text(filled.text, encoding="utf-8", newline="")
-    if output is None:
-        shutil.copy2(path, path.with_name(path.name + "~"))
-    os.replace(fresh, target)
+    if output is None and filled.translated:
+        backup(path)
+    with written(target) as file:
+        file.write(filled.text.encode())
     for problem in filled.problems:
         typer.echo(f"{path}:{problem.line}: {problem.message}", err=True)
     typer.echo(

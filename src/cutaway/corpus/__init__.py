@@ -1,12 +1,12 @@
-"""Files → clean pairs → batches; and a corpus of our own.
+"""Files → clean pairs → batches; and the corpus embedded in the package.
 
 `embedded` is the function; the module of that name is imported here first, so that no later
 import can put the module in the function's place.
 """
 
-from cutaway.corpus.batches import Batch, BatchPlan, collate, to_tensors
+from cutaway.corpus.batches import Batch, BatchPlan, collate, on_device, to_tensors
 from cutaway.corpus.cleaning import Cleaner, Cleaning, Filters, clean
-from cutaway.corpus.embedded import SOURCES_SENTENCES, embedded, thrones
+from cutaway.corpus.embedded import embedded, thrones
 from cutaway.corpus.encoded import (
     EncodedPairs,
     LongReport,
@@ -21,7 +21,6 @@ from cutaway.corpus.reading import iterate_pairs, read_labelled, read_pairs, rea
 from cutaway.corpus.store import build_store, open_store, store_tokenizers
 
 __all__ = [
-    "SOURCES_SENTENCES",
     "Batch",
     "BatchPlan",
     "Cleaner",
@@ -41,6 +40,7 @@ __all__ = [
     "encode_texts",
     "harvest",
     "iterate_pairs",
+    "on_device",
     "open_store",
     "read_labelled",
     "read_pairs",

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 
-SEARCHED = 200_000  # pairs; above this, neighbours are so alike that the first order will do
+SEARCHED = (
+    200_000  # pairs; above this, neighbours have so similar lengths that the first order will do
+)
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
@@ -83,7 +85,9 @@ class BatchPlan:
     def __getitem__(self, number: int) -> Indices:
         """Indices of the pairs in batch `number`, whichever process it belongs to."""
         if not 0 <= number < len(self):
-            raise IndexError(f"batch {number} of {len(self)}")
+            raise IndexError(
+                f"batch {number} does not exist; there are {len(self)}, counted from 0"
+            )
         place = self._shuffle[number]
         return self._order[self._bounds[place] : self._bounds[place + 1]]
 
@@ -107,7 +111,9 @@ class BatchPlan:
     def batches(self, pairs: Pairs, cursor: int = 0) -> Iterator[Batch]:
         """This process's batches from `cursor` on."""
         if len(pairs) != len(self._order):
-            raise InputError(f"{len(pairs)} pairs for a plan of {len(self._order)}")
+            raise InputError(
+                f"{len(pairs)} pairs for a plan of {len(self._order)}; give the plan's own pairs"
+            )
         for number, indices in self.mine(cursor):
             yield collate(pairs, indices, number)
 
@@ -129,12 +135,17 @@ def to_tensors(
     batch: Batch, device: "torch.device | str" = "cpu"
 ) -> "tuple[torch.Tensor, torch.Tensor]":
     """Source (B, S) and target (B, T) as LongTensors on a device."""
+    return on_device(batch.source, device), on_device(batch.target, device)
+
+
+def on_device(ids: NDArray[np.int64], device: "torch.device | str") -> "torch.Tensor":
+    """Ids on a device; to a GPU from pinned memory, so that it computes while they are copied."""
     import torch
 
-    return (
-        torch.from_numpy(batch.source).to(device),
-        torch.from_numpy(batch.target).to(device),
-    )
+    tensor = torch.from_numpy(ids)
+    if torch.device(device).type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def _plan(
@@ -145,7 +156,7 @@ def _plan(
     if not len(lengths):
         return chance, np.zeros(1, np.int64)
     # The first batch gets a random share of the budget, and bands and their directions begin
-    # anywhere, so that the company each pair keeps changes from epoch to epoch.
+    # anywhere, so that batches are composed differently in each epoch.
     share, phase = (int(number % np.uint64(1000)) for number in _raw(2, seed, epoch, 2))
     best: tuple[int, Indices, Indices] | None = None
     tries = [(1, 1), (0, 1), (1, 2), (0, 2), (1, 3), (0, 3)]
@@ -163,7 +174,7 @@ def _plan(
 def _snake(lengths: NDArray[np.int32], major: int, width: int, phase: int) -> Indices:
     """Sort by one side's length in bands, and by the other's up and down in turn.
 
-    So neither side jumps where one band ends and the next begins. Ties keep their random order.
+    Then neither length jumps where one band ends and the next begins. Ties keep their random order.
     """
     band = (lengths[:, major] + phase) // width
     minor = lengths[:, 1 - major]

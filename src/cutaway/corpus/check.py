@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cutaway.corpus.batches import BatchPlan
 from cutaway.corpus.cleaning import Cleaning, Filters, clean, split_words
 from cutaway.corpus.encoded import EncodedPairs, Long, LongReport, encode_pairs
-from cutaway.corpus.suspicion import Suspicion, suspicions
+from cutaway.corpus.suspicious import SuspiciousPairs, find_suspicious
 from cutaway.errors import DataError
 from cutaway.text import Tokenizer
 
@@ -30,11 +30,11 @@ class Side:
     words: int
     characters: int
     ids: int
-    mean: float  # ids a sentence
+    mean: float  # ids per sentence
     longest: int  # ids of the longest sentence
     histogram: tuple[tuple[int, int, int], ...]  # from, to (ids, both included), sentences
-    byte_share: float  # of all ids, those that spell a byte of a character not in the vocabulary
-    unseen_words: float  # of all running words, those that training never shows (0 in training)
+    byte_share: float  # share of ids that spell a byte of a character not in the vocabulary
+    unseen_words: float  # share of running words that do not occur in training (0 in training)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Batching:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a short real training on this machine foretells."""
+    """Estimates from a short real training on this machine."""
 
     model: str
     parameters: int
@@ -92,11 +92,11 @@ Probe = Callable[[EncodedPairs, Tokenizer, Tokenizer | None], Forecast]
 
 @dataclass(frozen=True)
 class Report:
-    """All that the check found; `advice` lists what deserves a look, most serious first."""
+    """The results of the check; `advice` lists problems, the most serious first."""
 
     splits: tuple[Split, ...]
     leaks: tuple[Leak, ...]
-    suspicious: tuple[Suspicion, ...]
+    suspicious: tuple[SuspiciousPairs, ...]
     suspects: dict[int, tuple[str, str, int]]  # number in the clean pairs → source, target, line
     vocabulary: tuple[int, int]  # reached: source, target
     requested: int
@@ -122,7 +122,7 @@ def check(
     seed: int = 1,
     probe: Probe | None = None,
 ) -> Report:
-    """Examine the splits as training would see them; `probe` trains for a moment on the result."""
+    """Examine the splits as training would see them; `probe` trains on them for a few seconds."""
     source, target = tokenizers
     splits: list[Split] = []
     cleaned: list[list[tuple[str, str]]] = []
@@ -155,7 +155,7 @@ def check(
         else (encoded, LongReport(None, long, ()))
     )
     plan = BatchPlan(used.lengths, tokens, seed=seed)
-    suspicious = suspicions(cleaned[0], encoded.lengths)
+    suspicious = find_suspicious(cleaned[0], encoded.lengths)
     numbers = splits[0].cleaning.numbers
     report = Report(
         splits=tuple(splits),
@@ -261,19 +261,17 @@ def _unsorted(lengths: NDArray[np.int32], batches: int) -> float:
 
 
 def _advised(report: Report) -> Report:
-    """What a careful reader of the numbers would say."""
+    """The report with advice drawn from its numbers."""
     advice: list[str] = []
     for leak in report.leaks:
         if leak.pairs:
             advice.append(
                 f"{leak.pairs:,} of {leak.of:,} {leak.split} pairs are also in {leak.other}: "
-                "scores on them measure memory"
+                "scores on them measure memorisation"
             )
     train = report.splits[0]
     if train.cleaning.kept < 1000:
-        advice.append(
-            f"{train.cleaning.kept:,} training pairs are few: a model may learn them by heart"
-        )
+        advice.append(f"{train.cleaning.kept:,} training pairs are few: a model may memorise them")
     for split in report.splits:
         gone = split.cleaning.given - split.cleaning.kept
         if gone > 0.05 * split.cleaning.given:
@@ -296,6 +294,8 @@ def _advised(report: Report) -> Report:
         )
     suspects = sum(suspicion.count for suspicion in report.suspicious)
     if suspects > 0.02 * train.cleaning.kept:
-        advice.append(f"{suspects:,} suspicions over {train.cleaning.kept:,} pairs: look at some")
+        advice.append(
+            f"{suspects:,} suspicious cases in {train.cleaning.kept:,} pairs: look at some"
+        )
     values = {name: getattr(report, name) for name in report.__dataclass_fields__}
     return Report(**{**values, "advice": tuple(advice)})

@@ -1,6 +1,8 @@
 """Pairs as ids: the one interface the trainer reads, in memory or memory-mapped."""
 
 import hashlib
+import itertools
+import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ from cutaway.text import Tokenizer
 Ids = NDArray[np.integer]
 Long = Literal["truncate", "skip", "split", "error"]
 
-KEPT = 200_000_000  # ids of one sampled epoch that are held in memory
+SAMPLED_IN_MEMORY = 100_000_000  # ids of one sampled epoch that are held in memory
+BLOCK = 4096  # pairs encoded at a time
 
 
 class Pairs(Protocol):
@@ -87,7 +90,7 @@ class EncodedPairs:
 
     def __getitem__(self, index: int) -> tuple[Ids, Ids]:
         if not 0 <= index < len(self):
-            raise IndexError(f"pair {index} of {len(self)}")
+            raise IndexError(f"pair {index} does not exist; there are {len(self)}, counted from 0")
         begin, after = self.offsets[index], self.offsets[index + 1]
         return self.source_tokens[begin[0] : after[0]], self.target_tokens[begin[1] : after[1]]
 
@@ -101,12 +104,13 @@ def fingerprint(digests: Iterable[str]) -> str:
 
 
 class SampledPairs:
-    """The same pairs, cut anew each epoch: BPE-dropout as a function of (seed, epoch, index).
+    """BPE-dropout: pairs segmented again in each epoch, a function of (seed, epoch, index).
 
     Asking for `lengths` draws the whole epoch at once, so that a plan made from them pads as
-    little as one without sampling (on Multi30k 4 %, against 30 % by the unsampled lengths). A
-    corpus of more than `KEPT` ids is drawn pair by pair, and its lengths are the unsampled ones.
-    A sampled cut that would pass `max_length` is not used; the unsampled one is.
+    little as one without sampling (on Multi30k 4 %, against 30 % by the unsampled lengths). Of a
+    corpus of more than `SAMPLED_IN_MEMORY` ids only the lengths are kept, 8 bytes per pair, and a
+    pair is drawn once more when its batch is made. A sampled cut that would pass `max_length` is
+    not used; the unsampled one is.
     """
 
     def __init__(
@@ -135,18 +139,20 @@ class SampledPairs:
         self._stream = (seed << 32) + epoch
         self._drawn: EncodedPairs | None = None
 
-    @property
+    @cached_property
     def lengths(self) -> NDArray[np.int32]:
         """Ids of each source and target as drawn for this epoch."""  # (N, 2)
         ids = len(self._encoded.source_tokens) + len(self._encoded.target_tokens)
-        if self._drawn is None and ids <= KEPT:
-            rows = (
-                (int(number), *(side.tolist() for side in self[index]))
-                for index, number in enumerate(self._encoded.numbers)
-            )
-            vocabulary = max(tokenizer.vocabulary for tokenizer in self._tokenizers)
-            self._drawn = gather(rows, vocabulary, self._encoded.max_length)
-        return (self._drawn or self._encoded).lengths
+        if ids > SAMPLED_IN_MEMORY:
+            sizes = (len(side) for index in range(len(self)) for side in self[index])
+            return np.fromiter(sizes, np.int32, 2 * len(self)).reshape(-1, 2)
+        rows = (
+            (int(number), *(side.tolist() for side in self[index]))
+            for index, number in enumerate(self._encoded.numbers)
+        )
+        vocabulary = max(tokenizer.vocabulary for tokenizer in self._tokenizers)
+        self._drawn = gather(rows, vocabulary, self._encoded.max_length)
+        return self._drawn.lengths
 
     @property
     def fingerprint(self) -> str:
@@ -195,18 +201,16 @@ def encode_rows(
     long: Long,
     too_long: Callable[[int], None],
 ) -> Iterator[Row]:
-    """Each pair as ids, with `too_long` told the number of every pair over the limit."""
+    """Each pair as ids, `too_long` is called with the number of every pair over the limit."""
     _check_long(max_length, long, ("truncate", "skip", "error"))
-    for number, (source_text, target_text) in enumerate(pairs):
-        source_ids = source.encode(source_text, language=language, end=True)
-        target_ids = target.encode(target_text, start=True, end=True)
+    for number, source_ids, target_ids in _encoded(pairs, source, target, language):
         longest = max(len(source_ids), len(target_ids))
         if max_length is not None and longest > max_length:
             too_long(number)
             if long == "error":
                 raise DataError(
-                    f"pair {number + 1} has {longest} ids, more than {max_length}; raise the "
-                    "limit, or choose to truncate or skip"
+                    f"pair {number + 1} has {longest} ids; expected at most {max_length}: "
+                    "raise max_length, or set long to truncate or skip"
                 )
             if long == "skip":
                 continue
@@ -215,6 +219,31 @@ def encode_rows(
             if len(target_ids) > max_length:
                 target_ids[max_length - 1 :] = [target.end]
         yield number, source_ids, target_ids
+
+
+def _encoded(
+    pairs: Iterable[tuple[str, str]], source: Tokenizer, target: Tokenizer, language: str | None
+) -> Iterator[Row]:
+    """Each pair as ids, whole blocks of them at a time: a block is cut on all cores."""
+    threads = cores()
+    rest = iter(pairs)
+    number = 0
+    while block := list(itertools.islice(rest, BLOCK)):
+        sources = source.encode_many(
+            [text for text, _ in block], language=language, end=True, threads=threads
+        )
+        targets = target.encode_many(
+            [text for _, text in block], start=True, end=True, threads=threads
+        )
+        for source_ids, target_ids in zip(sources, targets, strict=True):
+            yield number, source_ids, target_ids
+            number += 1
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def encode_pairs(
@@ -314,7 +343,7 @@ def encode_labelled(
 
 
 def gather(rows: Iterable[Row], vocabulary: int, max_length: int | None) -> EncodedPairs:
-    """Rows in memory; two bytes an id where the vocabulary allows."""
+    """Rows in memory; two bytes per id where the vocabulary allows."""
     code = token_code(vocabulary)
     sides = (array(code), array(code))
     offsets = array("q", (0, 0))

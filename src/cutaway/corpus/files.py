@@ -1,4 +1,4 @@
-"""Open a corpus file: plain, gzipped or standard input, with file and line in every complaint."""
+"""Open a corpus file: plain, gzipped or standard input; errors name file and line."""
 
 import gzip
 import io
@@ -17,10 +17,11 @@ Path = str | PathLike[str]
 
 GZIP = b"\x1f\x8b"
 STANDARD_INPUT = "-"
+LONGEST = 16 * 2**20  # bytes of a line
 
 
 def label(path: Path) -> str:
-    """How a file is called in messages."""
+    """A file's name in messages."""
     return "standard input" if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
 
 
@@ -66,14 +67,19 @@ def read_lines(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[int, s
     """
     try:
         b" ".decode(encoding, "replace")
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise DataError(f"encoding {encoding!r} is not known; expected utf-8, latin-1, …") from None
     wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
     with open_bytes(path) as stream:
         if wide:  # a newline is more than one byte there, so decode first
             yield from _decoded_first(stream, path, encoding)
             return
-        for number, raw in enumerate(stream, 1):
+        for number, raw in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), 1):
+            if len(raw) > LONGEST:  # a few kilobytes of gzip can be one line of gigabytes
+                raise DataError(
+                    f"{label(path)}, line {number}: longer than {LONGEST:,} bytes; "
+                    "expected one sentence per line"
+                )
             try:
                 line = raw.decode("utf-8" if encoding == "utf-8-sig" and number > 1 else encoding)
             except UnicodeDecodeError as error:
@@ -89,16 +95,21 @@ def _decoded_first(stream: BinaryIO, path: Path, encoding: str) -> Iterator[tupl
     text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
     number = 0
     try:
-        for number, line in enumerate(text, 1):
+        for number, line in enumerate(iter(lambda: text.readline(LONGEST + 1), ""), 1):
+            if len(line) > LONGEST:
+                raise DataError(
+                    f"{label(path)}, line {number}: longer than {LONGEST:,} characters; "
+                    "expected one sentence per line"
+                )
             yield number, line.removesuffix("\n").removesuffix("\r")
     except UnicodeError as error:
         raise DataError(
             f"{label(path)}, line {number + 1}: not {encoding_name(encoding)} ({error})"
         ) from None
     finally:
-        text.detach()  # whoever opened the stream closes it
+        text.detach()  # the caller that opened the stream closes it
 
 
 def encoding_name(encoding: str) -> str:
-    """An encoding's name for people."""
+    """An encoding's usual name."""
     return "UTF-8" if encoding == "utf-8-sig" else encoding

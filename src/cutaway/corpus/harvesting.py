@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from cutaway.corpus.catalogues import read_mo, read_po
+from cutaway.corpus.gettext import read_mo, read_po
 from cutaway.errors import DataError
 
 _CODE = re.compile(r"[A-Za-z]{2,3}([_@-][A-Za-z0-9]+)*")

@@ -1,12 +1,12 @@
-"""Read pairs, texts and labelled texts from any of the formats; the name tells which."""
+"""Read pairs, texts and labelled texts; the file's name gives the format."""
 
 import json
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any, Literal, get_args
 
-from cutaway.corpus.catalogues import read_mo, read_po
 from cutaway.corpus.files import STANDARD_INPUT, Path, label, read_lines, suffixes
+from cutaway.corpus.gettext import read_mo, read_po
 from cutaway.corpus.tmx import read_tmx
 from cutaway.errors import DataError
 
@@ -24,6 +24,7 @@ _ENDINGS: dict[str, Format] = {
     ".mo": "mo",
     ".gmo": "mo",
 }
+EXAMPLE = "--languages en-de"
 UTF8 = "utf-8-sig"  # UTF-8, with or without a byte-order mark
 
 
@@ -37,7 +38,7 @@ def format_of(path: Path, said: Format | None = None) -> Format:
     if endings and endings[-1] in _ENDINGS:
         return _ENDINGS[endings[-1]]
     raise DataError(
-        f"{label(path)}: the name does not tell the format; "
+        f"{label(path)}: the name does not give the format; "
         f"say one of {', '.join(get_args(Format))}"
     )
 
@@ -55,8 +56,8 @@ def iterate_pairs(
     """(source, target) of a file or of two aligned ones, one at a time.
 
     `columns` (from 1) for TSV, `keys` for JSONL, `languages` for TMX. "-" is standard input; a
-    gzipped file is told by its first bytes. What a format cannot give as a pair (a message not
-    translated, a unit without the language, a blank line) is left out and counted in `notes`.
+    gzipped file is recognised by its first bytes. What a format cannot give as a pair (a message
+    not translated, a unit without the language, a blank line) is left out and counted in `notes`.
     """
     notes = [] if notes is None else notes
     if isinstance(path, tuple):
@@ -118,9 +119,9 @@ def read_texts(
     encoding: str | None = None,
     notes: list[str] | None = None,
 ) -> list[str]:
-    """Texts for a language model: one a line, or one JSON object a line; blank lines are noted.
+    """Texts for a language model: one per line, or one JSON object per line; blank lines are noted.
 
-    A name that tells nothing means plain text.
+    A name without a known ending means plain text.
     """
     notes = [] if notes is None else notes
     if format is None:
@@ -200,12 +201,17 @@ def _jsonl_pairs(
     encoding: str,
     notes: list[str],
 ) -> Iterator[tuple[str, str]]:
-    source, target = keys or languages or ("source", "target")
     for where, item in _jsonl(path, encoding, notes):
+        source, target = keys or ("source", "target")
         if keys is None and isinstance(item, list) and len(item) == 2:
             item = {source: item[0], target: item[1]}
         elif keys is None and isinstance(item, dict) and isinstance(item.get("translation"), dict):
-            item = item["translation"]
+            if languages is None:
+                known = ", ".join(map(str, item["translation"]))
+                raise DataError(f"{where}: translations in {known}; give two of them, as {EXAMPLE}")
+            item, (source, target) = item["translation"], languages
+        elif keys is None and languages and isinstance(item, dict) and set(languages) <= set(item):
+            source, target = languages
         yield _value(item, source, where), _value(item, target, where)
 
 

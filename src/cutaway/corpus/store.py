@@ -1,8 +1,8 @@
 """The token store: a corpus larger than memory, encoded once and memory-mapped.
 
 A folder of four flat little-endian arrays, the tokenizers they were made with, and `header.json`,
-which names the size and SHA-256 of each. It is written beside its place and moved there whole, so
-a store is complete or absent.
+which names the size and SHA-256 of each. It is written under another name and renamed at the end,
+so a store is complete or absent.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from array import array
 from collections.abc import Iterable
 from os import PathLike
@@ -78,7 +79,7 @@ def build_store(
     max_length: int | None = None,
     long: Long = "truncate",
 ) -> LongReport:
-    """Encode pairs one by one into a store folder; memory stays flat whatever their number.
+    """Encode pairs one by one into a store folder; memory does not grow with their number.
 
     An older store at the same place is replaced once the new one is complete.
     """
@@ -86,11 +87,15 @@ def build_store(
     place = Path(path)
     if place.exists() and not (place / HEADER).is_file():
         raise DataError(f"{place}: exists and is no token store; give another folder")
-    fresh = place.with_name(place.name + ".new")
     long_numbers: list[int] = []
     try:
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(parents=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # A folder with a random name: NAME.new may belong to the user.
+        fresh = Path(tempfile.mkdtemp(prefix=f".{place.name}.new-", dir=place.parent))
+    except OSError as error:
+        raise DataError(f"{place}: the store cannot be written ({error.strerror})") from None
+    try:
+        fresh.chmod(0o777 & ~_umask())
         code = token_code(max(source.vocabulary, target.vocabulary))
         codes = dict(zip(ARRAYS, (code, code, "q", "q"), strict=True))
         writers = {name: _Writer(fresh / f"{name}.bin", codes[name]) for name in ARRAYS}
@@ -150,6 +155,12 @@ def build_store(
     return LongReport(max_length, long, tuple(long_numbers))
 
 
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def open_store(
     path: str | PathLike[str],
     source: Tokenizer | None = None,
@@ -173,7 +184,7 @@ def open_store(
         if verify and header["fingerprint"] != fingerprint(
             header["arrays"][name]["sha256"] for name in ARRAYS
         ):
-            raise DataError(f"{place}: its header contradicts itself; build the store again")
+            raise DataError(f"{place}: its header is inconsistent; build the store again")
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
@@ -195,7 +206,7 @@ def store_tokenizers(path: str | PathLike[str]) -> tuple[Tokenizer, Tokenizer | 
 
 
 def read_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a store says of itself: pairs, vocabulary, tokenizers' fingerprints, arrays."""
+    """The header of a store: pairs, vocabulary, tokenizers' fingerprints, arrays."""
     place = Path(path) / HEADER
     try:
         header = json.loads(place.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""TMX: translation units of two languages, streamed, with no entity ever expanded."""
+"""TMX: translation units of two languages, streamed; entities are refused."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -8,22 +8,25 @@ from cutaway.corpus.files import Path, label, open_bytes
 from cutaway.errors import DataError
 
 CODES = {"bpt", "ept", "it", "ph", "ut"}  # inline elements whose content is markup, not text
+LONGEST = 1 << 20  # characters of a segment
 PIECE = 1 << 16  # bytes handed to the parser at a time
 
 
 class _Units:
-    """Collects the text of each `<tu>`: language → text, until someone takes it."""
+    """Collects the text of each `<tu>`: language → text, until it is taken."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.parser = expat.ParserCreate()
         self.done: deque[dict[str, str]] = deque()
         self.source_language = ""
+        self.languages: set[str] = set()
         self._root = ""
         self._unit: dict[str, str] | None = None
         self._language = ""
         self._text: list[str] | None = None
         self._codes = 0
+        self._letters = 0  # of the segment so far
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._characters
@@ -49,13 +52,18 @@ class _Units:
             self._language = attributes.get("xml:lang") or attributes.get("lang", "")
             if not self._language:
                 raise self.error("a <tuv> has no xml:lang")
+            self.languages.add(self._language.lower())
         elif tag == "seg" and self._unit is not None:
             self._text = []
+            self._letters = 0
         elif tag in CODES:
             self._codes += 1
 
     def _characters(self, text: str) -> None:
         if self._text is not None and not self._codes:
+            self._letters += len(text)
+            if self._letters > LONGEST:
+                raise self.error(f"a <seg> is longer than {LONGEST:,} characters")
             self._text.append(text)
 
     def _end(self, tag: str) -> None:
@@ -89,6 +97,12 @@ def read_tmx(
             lacking += 1
         else:
             yield source, target
+    if lacking == count and languages is not None:
+        known = ", ".join(sorted(units.languages)) or "none"
+        raise DataError(
+            f"{label(path)}: no unit has both {languages[0]} and {languages[1]}; its languages "
+            f"are {known}: give two of them, source first, as --languages en-de"
+        )
     if lacking and languages is not None:
         notes.append(
             f"{label(path)}: {lacking} of {count} units lack {languages[0]} or {languages[1]}"
@@ -121,7 +135,7 @@ def _guess(unit: dict[str, str], units: _Units) -> tuple[str, str]:
     if len(others) != 1 or len(unit) != 2 or source in ("", "*all*"):
         raise units.error(
             f"units have {', '.join(unit) or 'no language'} and srclang is {source or 'not given'};"
-            " say which two languages to read"
+            " give the two languages to read, source first, as --languages en-de"
         )
     return source, others[0]
 

@@ -13,7 +13,9 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> int:
 
     A line break inside a line would shift all that follow, so it is refused.
     """
-    place = Path(path)
+    place = Path(path).resolve()  # a symbolic link is followed
+    if place.exists() and not place.is_file() and not place.is_dir():
+        return _write_through(place, lines)
     fresh = place.with_name(place.name + ".new")
     count = 0
     try:
@@ -27,6 +29,18 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> int:
     finally:
         with suppress(OSError):
             fresh.unlink()
+    return count
+
+
+def _write_through(place: Path, lines: Iterable[str]) -> int:
+    """Write lines to a device or a pipe, which no other file can replace."""
+    count = 0
+    try:
+        with place.open("w", encoding="utf-8", newline="\n") as file:
+            for count, line in enumerate(lines, 1):
+                file.write(_whole(line, count) + "\n")
+    except OSError as error:
+        raise DataError(f"{place}: cannot be written ({error.strerror})") from None
     return count
 
 

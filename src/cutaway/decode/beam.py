@@ -1,6 +1,6 @@
-"""The k best beginnings at each step instead of one, and the tree they grow in.
+"""Beam search: the k best hypotheses at each step, and the tree of all that were considered.
 
-keep the k highest Σ log P(y_t | y_<t, source) − coverage; rank what has ended by its score
+keep the k highest Σ log P(y_t | y_<t, source) − coverage; rank finished ones by score
 """
 
 import math
@@ -11,22 +11,23 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from cutaway.decode.choosing import allowed, best_of, tolerance
+from cutaway.config import DecodeOptions
 from cutaway.decode.hypothesis import BeamTree, Fate, Hypothesis, SearchResult, TreeNode
-from cutaway.decode.options import DecodeOptions
-from cutaway.decode.stepper import Special, Stepper, Task
+from cutaway.decode.next_token import allowed, best_of, sum_tolerance, tolerance
+from cutaway.decode.stepper import Stepper
+from cutaway.decode.tasks import Special, Task
 from cutaway.model import Transformer
 
 
 @dataclass(eq=False, slots=True)
 class _Node:
-    """A hypothesis by its last token; the ones before hang on the parent."""
+    """A hypothesis as its last token and its parent."""
 
     parent: "_Node | None"
     token: int
     cost: float  # log-probability of the token
     total: float  # of all tokens so far
-    penalty: float  # coverage so far, priced
+    penalty: float  # coverage penalty so far
     length: int
     fate: Fate = "pruned"
 
@@ -46,7 +47,7 @@ class _Node:
 
 
 class _Sentence:
-    """The beam of one task: what grows, what has ended, and when to stop."""
+    """The beam of one task: open and finished hypotheses, and when to stop."""
 
     def __init__(
         self, task: Task, limit: int, options: DecodeOptions, special: Special, keep_all: bool
@@ -84,6 +85,8 @@ class _Sentence:
         kept = open_ended[:beam]
         for _, node in kept:
             node.fate = "kept"
+        if nodes:
+            margin = sum_tolerance(margin, nodes[0].value)
         self._note_ties(nodes, [node for _, node in open_ended], margin)
         if self.seen is not None:
             self.seen.extend(nodes)
@@ -92,7 +95,7 @@ class _Sentence:
         return [place for place, _ in kept] if self.growing else []
 
     def _note_ties(self, nodes: list[_Node], open_ended: list[_Node], margin: float) -> None:
-        """Whether a candidate stands so close to a border that rounding may carry it across."""
+        """Whether two candidates are so close that rounding could swap them."""
         beam, end = self.options.beam, self.special.end
         if len(open_ended) > beam:
             gap = open_ended[beam - 1].value - open_ended[beam].value
@@ -126,11 +129,12 @@ class _Sentence:
                 self.growing = []
 
     def result(self, margin: float) -> SearchResult:
-        """The best that have ended, complete ones before those cut off."""
+        """The best finished hypotheses, complete ones before those cut off."""
         ranked = sorted(self.ended, key=lambda node: (node.fate != "finished", -self.score(node)))
         wanted = self.options.n_best
         for first, second in pairwise(ranked[: wanted + 1]):
-            if first.fate == second.fate and self.score(first) - self.score(second) < margin:
+            least = sum_tolerance(margin, self.score(first))
+            if first.fate == second.fate and self.score(first) - self.score(second) < least:
                 self.near_tie = True
         hypotheses = [
             Hypothesis(
@@ -178,7 +182,8 @@ def beam_search(
     stepper = Stepper(model, tasks, coverage=options.coverage_penalty > 0)
     margin = tolerance(stepper.dtype)
     sentences = [
-        _Sentence(task, task.limit(options, model), options, special, tree) for task in tasks
+        _Sentence(task, task.limit(options, model.config.max_length), options, special, tree)
+        for task in tasks
     ]
     active = sentences
     fed = [[special.start]] * len(tasks)

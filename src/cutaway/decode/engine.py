@@ -1,13 +1,16 @@
-"""What computes hypotheses: this package's model, or another runtime behind the same call."""
+"""The interface of engines that search for hypotheses, and the engine that runs the torch model."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from cutaway.config import DecodeOptions
 from cutaway.decode.hypothesis import SearchResult
-from cutaway.decode.options import DecodeOptions
-from cutaway.decode.search import TOKENS, search
-from cutaway.decode.stepper import Special, Task
-from cutaway.model import Transformer
+from cutaway.decode.tasks import Special, Task
+
+if TYPE_CHECKING:
+    from cutaway.model import Transformer
+
+TOKENS = 4096  # rows × longest source of a batch
 
 
 class Engine(Protocol):
@@ -25,17 +28,21 @@ class Engine(Protocol):
         special: Special,
         *,
         tree: bool = False,
+        costs: bool = True,
     ) -> list[SearchResult]:
-        """The hypotheses of each task; an option it cannot honour is an InputError."""
+        """The hypotheses of each task; without `costs`, log-probabilities may be NaN.
+
+        An option it cannot honour is an InputError.
+        """
         ...
 
 
 class TorchEngine:
-    """The glass-box path: the very model that training, recording and the page use."""
+    """The torch model itself, which training, recording and the page use too."""
 
     name = "torch"
 
-    def __init__(self, model: Transformer, *, tokens: int = TOKENS) -> None:
+    def __init__(self, model: "Transformer", *, tokens: int = TOKENS) -> None:
         self.model = model.eval()
         self.tokens = tokens
 
@@ -46,6 +53,9 @@ class TorchEngine:
         special: Special,
         *,
         tree: bool = False,
+        costs: bool = True,
     ) -> list[SearchResult]:
         """Decode with the cache, in batches by token budget."""
+        from cutaway.decode.search import search
+
         return search(self.model, tasks, options, special, tokens=self.tokens, tree=tree)

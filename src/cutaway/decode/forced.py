@@ -1,20 +1,23 @@
-"""What the model thinks of a given output: every token's log-probability and its rivals."""
+"""Score a given output: every token's log-probability, and the next most probable tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from cutaway.decode.attending import CrossAttention
-from cutaway.decode.search import TOKENS, by_budget
-from cutaway.decode.stepper import Special, Task, pad
+from cutaway.decode.cross_attention import CrossAttentionWeights
+from cutaway.decode.engine import TOKENS
+from cutaway.decode.search import by_budget
+from cutaway.decode.stepper import pad
+from cutaway.decode.tasks import Special, Task
 from cutaway.errors import InputError
 from cutaway.model import Transformer
+from cutaway.training.precision import require
 
 
 @dataclass(frozen=True)
 class Forced:
-    """A given output, judged token by token."""
+    """The scores of a given output, token by token."""
 
     log_probabilities: tuple[float, ...]
     rivals: tuple[tuple[tuple[int, float], ...], ...]  # of each place: (id, log P), best first
@@ -29,7 +32,7 @@ class Forced:
 @torch.inference_mode()
 def force(
     model: Transformer,
-    tasks: Sequence[Task],  # each prefix is the output to judge, <end> included where it belongs
+    tasks: Sequence[Task],  # each prefix is the output to score, with its <end>
     special: Special,
     *,
     rivals: int = 0,  # how many other tokens to name at each place
@@ -37,6 +40,7 @@ def force(
     tokens: int = TOKENS,
 ) -> list[Forced]:
     """Score outputs that are given instead of searched, in one pass of the decoder."""
+    require(model)
     device = next(model.parameters()).device
     found: dict[Task, Forced] = {}
     for batch in by_budget(list(dict.fromkeys(tasks)), tokens):
@@ -46,16 +50,16 @@ def force(
         sources = [task.source for task in batch if task.source is not None]
         source = pad(sources, model.config.pad, device) if sources else None
         inputs = target[:, :-1]
-        watching = CrossAttention(model)
+        cross_attention = CrossAttentionWeights(model)
         if attention and source is not None:
-            with watching:
+            with cross_attention:
                 logits = model(source, inputs)
         else:
             logits = model(inputs) if source is None else model(source, inputs)
         log_p = torch.log_softmax(logits, dim=-1)  # (B, T, V)
         chosen = log_p.gather(2, target[:, 1:, None])[..., 0]  # (B, T)
         best = log_p.topk(min(rivals + 1, log_p.shape[2]), dim=-1) if rivals else None
-        looks = watching.mean() if watching.layers else None  # (B, T, S)
+        looks = cross_attention.mean() if cross_attention.layers else None  # (B, T, S)
         for row, task in enumerate(batch):
             length = len(task.prefix)
             others: list[tuple[tuple[int, float], ...]] = [()] * length

@@ -1,8 +1,8 @@
-"""The decoder's step for one new token, with the cost of calling modules taken off.
+"""The decoder's step for one new token without module calls.
 
-The same formula as `cutaway.model.layers`, on the same weights and the same cache, for the one case
-that is repeated most: half the time of a step of a small model is spent calling its forty modules.
-Whoever wants to look inside (explicit attention, hooks, a recording) gets the modules.
+The same formula as `cutaway.model.layers`, on the same weights and the same cache, for the most
+frequent case: a small model spends half the time of a step in calling its forty modules.
+With explicit attention, hooks or a recording, the modules run instead.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class _Layer:
 
 
 class FusedStep:
-    """One new token a row, (R,) → states that predict the next, (R, D); the cache grows by one."""
+    """One new token per row, (R,) → states that predict the next, (R, D); extends the cache."""
 
     def __init__(self, model: Transformer) -> None:
         assert model.decoder is not None
@@ -57,7 +57,7 @@ class FusedStep:
 
     @staticmethod
     def fits(model: Transformer) -> bool:
-        """Whether this step computes what the model would, and nobody is looking inside."""
+        """Whether this step computes what the model would, and nothing observes its modules."""
         return (
             model.decoder is not None
             and model.config.attention == "full"

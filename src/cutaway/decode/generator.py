@@ -1,4 +1,4 @@
-"""`Generator`: a language model (decoder family) goes on where a text stops."""
+"""`Generator`: a language model (decoder family) continues a text."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,21 +6,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from cutaway.artifact.folder import ModelFolder, read_model_folder
+from cutaway.config import DecodeOptions
 from cutaway.decode.forced import force
 from cutaway.decode.guards import Notice, loop
-from cutaway.decode.options import DecodeOptions
 from cutaway.decode.search import search
-from cutaway.decode.stepper import Special, Task
+from cutaway.decode.tasks import Special, Task
 from cutaway.decode.translation import Alternative, Token
 from cutaway.decode.translator import special_ids
 from cutaway.decode.walk import Walk
 from cutaway.errors import InputError
-from cutaway.train.folder import ModelFolder, read_model_folder
 
 
 @dataclass(frozen=True)
 class Generation:
-    """A text and how it goes on."""
+    """A text and its continuation."""
 
     prompt: str
     text: str  # prompt and continuation
@@ -35,7 +35,7 @@ class Generation:
 
 
 class Generator:
-    """A language model put to work: greedy, beam or sampling, with the options of translation."""
+    """Continues texts with a language model; takes the options of translation."""
 
     def __init__(self, folder: ModelFolder) -> None:
         if folder.model.config.family != "decoder":
@@ -94,7 +94,7 @@ class Generator:
         )
 
     def score(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
-        """Judge given texts: every token, <end> too, with its log-probability."""
+        """Score given texts: every token, <end> too, with its log-probability."""
         tasks = [Task(None, tuple(self.tokenizer.encode(text, end=True))) for text in texts]
         judged = force(self.model, tasks, self.special)
         return [
@@ -112,7 +112,7 @@ class Generator:
         warnings: list[Notice] = []
         if loop(best.ids[start:]) is not None:
             warnings.append(
-                Notice("loop", "the text goes in circles; sample, or set no_repeat to 3")
+                Notice("loop", "the output repeats itself; sample, or set no_repeat to 3")
             )
         elif not best.finished:
             warnings.append(

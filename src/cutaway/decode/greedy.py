@@ -1,4 +1,4 @@
-"""One path through the sentence: the most probable token each time, or one drawn by chance.
+"""Greedy decoding and sampling: the most probable token at each step, or a random one.
 
 y_t = argmax P(y | y_<t, source), until <end>
 """
@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from cutaway.decode.choosing import allowed, draw, tolerance, uniform
+from cutaway.config import DecodeOptions
 from cutaway.decode.hypothesis import Hypothesis, SearchResult
-from cutaway.decode.options import DecodeOptions
-from cutaway.decode.stepper import Ids, Special, Stepper, Task
+from cutaway.decode.next_token import allowed, draw, tolerance, uniform
+from cutaway.decode.stepper import Stepper
+from cutaway.decode.tasks import Ids, Special, Task
 from cutaway.model import Transformer
 
-KEEP = 0.75  # finished rows leave the batch when no more than this share is still growing
+KEEP = 0.75  # finished rows leave the batch when at most this share is unfinished
 
 
 class _Path:
@@ -26,7 +27,7 @@ class _Path:
         self.limit = limit
         self.ids: list[int] = []
         self.costs: list[float] = []
-        self.excess = 0.0  # attention beyond one share a source token
+        self.excess = 0.0  # attention above 1 per source token
         self.near_tie = False
         self.growing = True
 
@@ -50,11 +51,11 @@ class _Path:
 def greedy_search(
     model: Transformer, tasks: Sequence[Task], options: DecodeOptions, special: Special
 ) -> list[SearchResult]:
-    """One hypothesis a task; it does not depend on the other tasks of the batch."""
+    """One hypothesis per task; it does not depend on the other tasks of the batch."""
     end = special.end
     stepper = Stepper(model, tasks, coverage=options.coverage_penalty > 0)
     margin = tolerance(stepper.dtype)
-    paths = [_Path(task.prefix, task.limit(options, model)) for task in tasks]
+    paths = [_Path(task.prefix, task.limit(options, model.config.max_length)) for task in tasks]
     active = list(range(len(tasks)))  # which task each row of the batch is
 
     # What every row is forced to begin with goes in at once; the rest is forced step by step.
@@ -118,7 +119,7 @@ def _drawn(
     options: DecodeOptions,
     margin: float,
 ) -> tuple[list[int], list[float], list[bool]]:
-    """Of each row a token drawn by the sentence's own chance."""
+    """A sampled token for each row; the random number depends on the sentence alone."""
     chances = [uniform(options.seed, tasks[row].key, tasks[row].sample, step) for row in active]
     draws = [draw(open_[place], options, chance, margin) for place, chance in enumerate(chances)]
     return (

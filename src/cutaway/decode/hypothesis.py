@@ -1,4 +1,4 @@
-"""What a search returns: hypotheses token by token, and on request the tree it grew."""
+"""What a search returns: hypotheses token by token, and on request the tree of the search."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -8,7 +8,7 @@ Fate = Literal["kept", "pruned", "finished", "truncated"]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output: its ids (with <end> where it was reached) and what each of them cost."""
+    """One output: its ids (with <end> where it was reached) and their log-probabilities."""
 
     ids: tuple[int, ...]
     log_probabilities: tuple[float, ...]  # of each id, given the ones before
@@ -63,5 +63,5 @@ class SearchResult:
     """The best hypotheses of one sentence, and whether rounding could have changed them."""
 
     hypotheses: list[Hypothesis]
-    near_tie: bool = False  # a choice was closer than the arithmetic is exact
+    near_tie: bool = False  # a choice was closer than the rounding error
     tree: BeamTree | None = field(default=None)

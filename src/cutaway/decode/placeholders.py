@@ -1,4 +1,4 @@
-"""Placeholders and tags in a message: found, checked, and carried through a translation.
+"""Placeholders and tags in a message: find them, compare them, keep them in a translation.
 
 %s %d %(name)s %1$s {name} {0} {{name}} ${name} <b> </b> &amp; and escapes such as \\n
 """
@@ -19,7 +19,7 @@ PLACEHOLDER = re.compile(
 
 
 @dataclass(frozen=True)
-class Carried:
+class Protected:
     """A translated message, and the placeholders that were lost or invented (none: intact)."""
 
     text: str
@@ -38,8 +38,10 @@ def difference(source: str, target: str) -> tuple[str, ...]:
     return tuple(((wanted - have) + (have - wanted)).elements())
 
 
-def carry(messages: Sequence[str], translate: Callable[[list[str]], list[str]]) -> list[Carried]:
-    """Translate messages with their placeholders whole.
+def translate_protected(
+    messages: Sequence[str], translate: Callable[[list[str]], list[str]]
+) -> list[Protected]:
+    """Translate messages and keep their placeholders intact.
 
     First each as it stands; where that loses a placeholder, the text between the placeholders is
     translated piece by piece and put back around them.
@@ -57,11 +59,11 @@ def carry(messages: Sequence[str], translate: Callable[[list[str]], list[str]]) 
         place: "".join(text if fixed else next(translated) for text, fixed in pieces[place])
         for place in broken
     }
-    carried: list[Carried] = []
+    protected: list[Protected] = []
     for place, source in enumerate(messages):
         text = mended.get(place, whole[place])
-        carried.append(Carried(text, difference(source, text), place in mended))
-    return carried
+        protected.append(Protected(text, difference(source, text), place in mended))
+    return protected
 
 
 def _between(message: str) -> list[tuple[str, bool]]:

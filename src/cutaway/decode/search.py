@@ -1,4 +1,4 @@
-"""Any number of sources in, their hypotheses out: batches by token budget, ties settled.
+"""Search for any number of sources: batches by token budget, near ties decoded alone.
 
 Sums of floating-point numbers depend on their order, and their order on the shape of the batch.
 So a choice closer than the arithmetic is exact is not made in a batch: that sentence is decoded
@@ -7,14 +7,14 @@ again alone, always in the same shape. The tokens are then the same whatever the
 
 from collections.abc import Iterator, Sequence
 
+from cutaway.config import DecodeOptions
 from cutaway.decode.beam import beam_search
+from cutaway.decode.engine import TOKENS
 from cutaway.decode.greedy import greedy_search
 from cutaway.decode.hypothesis import Hypothesis, SearchResult
-from cutaway.decode.options import DecodeOptions
-from cutaway.decode.stepper import Special, Task
+from cutaway.decode.tasks import Special, Task
+from cutaway.errors import InputError
 from cutaway.model import Transformer
-
-TOKENS = 4096  # rows × longest source of a batch
 
 
 def search(
@@ -39,6 +39,11 @@ def search(
         for task, result in zip(batch, results, strict=True):
             if result.near_tie and len(batch) > 1:
                 (result,) = _search_batch(model, [task], options, special, tree)
+            if not result.hypotheses:
+                raise InputError(
+                    "the model gives no probabilities (NaN) for this text; its weights are damaged "
+                    "or too large: get the folder again from a good source"
+                )
             found[task] = result
     if not options.sample:
         return [found[task] for task in wanted]
@@ -59,7 +64,7 @@ def by_budget(tasks: Sequence[Task], tokens: int) -> Iterator[list[Task]]:
 
 
 def _until(prefix: tuple[int, ...], end: int) -> tuple[int, ...]:
-    """What is forced, up to <end>: nothing can follow that."""
+    """The forced prefix up to <end>."""
     return prefix[: prefix.index(end) + 1] if end in prefix else prefix
 
 
@@ -76,6 +81,6 @@ def _search_batch(
 
 
 def _joined(results: Sequence[SearchResult]) -> SearchResult:
-    """Several draws for one source, the best first."""
+    """Several samples for one source, the best first."""
     drawn: list[Hypothesis] = [result.hypotheses[0] for result in results]
     return SearchResult(sorted(drawn, key=lambda hypothesis: -hypothesis.score))

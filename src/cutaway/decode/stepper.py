@@ -1,58 +1,16 @@
-"""The model in mid-sentence: takes the newest tokens, gives log-probabilities of the next."""
+"""Cached decoding step by step: the newest tokens in, log-probabilities of the next out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from cutaway.decode.attending import CrossAttention
+from cutaway.decode.cross_attention import CrossAttentionWeights
 from cutaway.decode.fused import FusedStep
-from cutaway.decode.options import DecodeOptions
+from cutaway.decode.tasks import Ids, Task
 from cutaway.errors import InputError
 from cutaway.model import Transformer
-
-Ids = Sequence[int]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One thing to decode: a source (none for a language model) and a beginning it must have."""
-
-    source: tuple[int, ...] | None
-    prefix: tuple[int, ...] = ()
-    sample: int = 0  # of several draws for the same source, which
-    longest: int | None = None  # its own limit of tokens, beside that of the options
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """What a draw depends on, beside the seed."""
-        return (self.prefix if self.source is None else self.source) or (0,)
-
-    def limit(self, options: DecodeOptions, model: Transformer) -> int:
-        """The most tokens its output may have, <end> counted."""
-        room = min(model.config.max_length, self.longest or model.config.max_length)
-        if self.source is None:
-            return min(options.max_length or room, room)
-        if len(self.source) > model.config.max_length:
-            raise InputError(
-                f"a source of {len(self.source)} tokens is longer than this model takes "
-                f"({model.config.max_length}); split it into sentences"
-            )
-        return options.longest(len(self.source), room)
-
-
-@dataclass(frozen=True)
-class Special:
-    """The ids with a meaning of their own."""
-
-    start: int
-    end: int
-    forbidden: tuple[int, ...] = ()  # never put out: padding, start, mask, language tags
-
-    def never(self, device: torch.device) -> Tensor:
-        """The forbidden ids as a tensor."""
-        return torch.tensor(self.forbidden, dtype=torch.long, device=device)
+from cutaway.training.precision import require
 
 
 def pad(sequences: Sequence[Ids], value: int, device: torch.device) -> Tensor:
@@ -70,8 +28,9 @@ class Stepper:
         model: Transformer,
         tasks: Sequence[Task],
         *,
-        coverage: bool = False,  # keep account of the attention each source token got
+        coverage: bool = False,  # sum up the attention that each source token gets
     ) -> None:
+        require(model)
         self.model = model
         parameter = next(model.parameters())
         self.device = parameter.device
@@ -85,18 +44,18 @@ class Stepper:
             if len({len(ids) for ids in sources}) > 1:  # without padding there is nothing to hide
                 self.memory_mask = model.padding(source)
         self.state = model.start()
-        self.attending = CrossAttention(model) if coverage else None
+        self.cross_attention = CrossAttentionWeights(model) if coverage else None
         self.coverage: Tensor | None = None  # (R, S) attention received so far
         self.fused = FusedStep(model) if FusedStep.fits(model) and not coverage else None
 
     def step(self, tokens: Tensor) -> Tensor:
         """Feed the newest tokens, (R, n) → log-probabilities of each one's next, (R, n, V)."""
-        if self.attending is None:
+        if self.cross_attention is None:
             states = self._decode(tokens)
         else:
-            with self.attending:
+            with self.cross_attention:
                 states = self._decode(tokens)
-            received = self.attending.mean().sum(1)  # (R, n, S) → (R, S)
+            received = self.cross_attention.mean().sum(1)  # (R, n, S) → (R, S)
             self.coverage = received if self.coverage is None else self.coverage + received
         return torch.log_softmax(self.model.project(states), dim=-1)
 

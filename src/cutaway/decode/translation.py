@@ -1,4 +1,4 @@
-"""What a translator hands back: text, and everything that led to it."""
+"""The result of translating: text, scores, tokens, alternatives and attention."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from cutaway.decode.hypothesis import BeamTree
 
 @dataclass(frozen=True)
 class Rival:
-    """Another token that could have stood there."""
+    """Another token that was probable at the same position."""
 
     id: int
     piece: str
@@ -18,7 +18,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Token:
-    """One token put out; "▁" in a piece stands for the space before a word."""
+    """One token of an output; "▁" in a piece stands for the space before a word."""
 
     id: int
     piece: str
@@ -47,7 +47,7 @@ class Translation:
     source_tokens: tuple[str, ...] = ()
     source_ids: tuple[int, ...] = ()
     alignment: tuple[tuple[float, ...], ...] | None = None  # target × source attention
-    trees: tuple[BeamTree, ...] = ()  # one a sentence, where asked for
+    trees: tuple[BeamTree, ...] = ()  # one per sentence, if asked for
 
     @property
     def log_probability(self) -> float:

@@ -1,46 +1,65 @@
-"""`Translator`: texts in, translations out, with guards for what real text brings."""
+"""`Translator`: texts in, translations out, with guards for long, empty and repetitive text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cutaway.artifact.folder import ModelFolder, open_model_folder
+from cutaway.config import DecodeOptions
 from cutaway.decode.engine import Engine, TorchEngine
-from cutaway.decode.forced import Forced, force
-from cutaway.decode.guards import Notice, Piece, cut, join, loop, odd_length
+from cutaway.decode.guards import Notice, loop, odd_length
 from cutaway.decode.hypothesis import BeamTree, Hypothesis, SearchResult
-from cutaway.decode.options import DecodeOptions
-from cutaway.decode.stepper import Special, Task
+from cutaway.decode.tasks import Special, Task
 from cutaway.decode.translation import Alternative, Rival, Token, Translation
-from cutaway.decode.walk import Walk
+from cutaway.decode.whole_text import others, score
 from cutaway.errors import InputError
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder, read_model_folder
+from cutaway.text.sentences import Piece, cut, join
 
-SPLIT = 100  # a line of more tokens than this is cut into its sentences
+if TYPE_CHECKING:
+    from cutaway.decode.forced import Forced
+    from cutaway.decode.walk import Walk
+    from cutaway.model import Transformer
+
+    # What is known of one sentence of a text: its ids, what was found, what the model thinks of it.
+    Part = tuple[Task, tuple[SearchResult, Notice | None], Forced | None]
+
+WIDEST = 64  # beam that a folder may set as its default
+LONGEST = 100  # tokens of a sentence; a longer one is cut at its commas
+CHARACTERS = 4  # of an ordinary piece of bpe or unigram: a char model has so many tokens for one
 
 
 class Translator:
-    """A model folder put to work: raw text in, raw text out."""
+    """Translates with a model folder: raw text in, raw text out."""
 
     def __init__(self, folder: ModelFolder, engine: Engine | None = None) -> None:
-        if folder.model.config.family != "encoder-decoder":
+        if folder.config.family != "encoder-decoder":
             raise InputError(
-                f"this model is of family {folder.model.config.family!r}; to translate, "
+                f"this model is of family {folder.config.family!r}; to translate, "
                 f"expected 'encoder-decoder': use generate, fill or classify"
             )
         self.folder = folder
-        self.model = folder.model.eval()
         self.tokenizer: Tokenizer = folder.tokenizer
         self.target_tokenizer: Tokenizer = folder.target_tokenizer or folder.tokenizer
-        self.engine: Engine = engine if engine is not None else TorchEngine(self.model)
+        self.engine: Engine = engine if engine is not None else TorchEngine(folder.model)
         self.defaults = DecodeOptions.from_dict(folder.generation, where="generation.json")
+        if self.defaults.beam > WIDEST or self.defaults.n_best > WIDEST:
+            raise InputError(
+                f"generation.json asks for a beam of {self.defaults.beam:,} and the best "
+                f"{self.defaults.n_best:,}; expected at most {WIDEST} of each"
+            )
 
     @classmethod
     def load(cls, path: str | Path, *, device: str = "cpu") -> "Translator":
         """The translator of a model folder."""
-        return cls(read_model_folder(Path(path), device=device))
+        return cls(open_model_folder(Path(path), device=device))
+
+    @property
+    def model(self) -> "Transformer":
+        """The model itself, read when it is first used: an engine of its own does without."""
+        return self.folder.model
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -58,33 +77,39 @@ class Translator:
 
     def translate(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         language: str | None = None,  # of the target, for a model that knows several
-        prefix: str | Sequence[int] = "",  # what every translation must begin with: text or ids
+        prefix: str | Sequence[int] = "",  # what every text's translation begins with: text or ids
+        split: bool = True,  # cut texts into sentences; False: translate each line as one
         rivals: int = 0,  # name so many runners-up of every token
         alignment: bool = False,  # add the attention target × source
         tree: bool = False,  # add the tree of the beam
-        split: int = SPLIT,  # tokens above which a line is cut into sentences
+        costs: bool = True,  # False: log-probabilities may be NaN, where they take another pass
         **options: Any,  # of DecodeOptions: beam=5, sample=True, temperature=0.8 …
     ) -> list[Translation]:
-        """Translate texts of any length, in order; one Translation a text."""
-        if isinstance(texts, str):
-            raise InputError("translate takes a list of texts; put the one text into a list")
+        """Translate texts of any length, in order; one Translation per text.
+
+        Each text is cut into sentences, and their translations are put together with the space
+        and the line breaks that stood between them. Options hold for each sentence.
+        """
+        texts = _checked(texts, split)
         chosen = self.options(**options)
         start = self._prefix(prefix)
-        room = min(split, self.model.config.max_length) - 2  # <end> and a language tag
-        cuts = [cut(text, self._count, room) for text in texts]
+        cuts = [self.pieces(text, split=split) for text in texts]
         tasks = [
-            self.task(piece.text, language=language, prefix=start)
+            self.task(piece.text, language=language, prefix=() if number else start)
             for pieces in cuts
-            for piece in pieces
-            if piece.translate
+            for number, piece in enumerate(piece for piece in pieces if piece.translate)
         ]
-        results = self.engine.search(tasks, chosen, self.special, tree=tree) if tasks else []
+        results = (
+            self.engine.search(tasks, chosen, self.special, tree=tree, costs=costs) if tasks else []
+        )
         repaired = self._without_loops(tasks, results, chosen)
         details: list[Forced | None] = [None] * len(tasks)
         if tasks and (rivals or alignment):
+            from cutaway.decode.forced import force
+
             judged = [
                 Task(task.source, result.hypotheses[0].ids)
                 for task, (result, _) in zip(tasks, repaired, strict=True)
@@ -103,6 +128,17 @@ class Translator:
             for text, pieces in zip(texts, cuts, strict=True)
         ]
 
+    def pieces(self, text: str, *, split: bool = True) -> list[Piece]:
+        """A text as `translate` cuts it: sentences to translate, and what stands between them."""
+        languages = self.folder.languages
+        return cut(
+            text,
+            self._count,
+            self.room(split),
+            split=split,
+            language=languages[0] if languages else "",
+        )
+
     def task(self, text: str, *, language: str | None = None, prefix: Sequence[int] = ()) -> Task:
         """One sentence as ids, ready for a search."""
         source = tuple(self.tokenizer.encode(text, end=True, language=language))
@@ -111,7 +147,7 @@ class Translator:
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, language: str | None = None
     ) -> list[tuple[Token, ...]]:
-        """Judge given translations: every token, <end> too, with its log-probability."""
+        """Score given translations: every token, <end> too, with its log-probability."""
         if len(sources) != len(targets):
             raise InputError(
                 f"{len(sources)} sources and {len(targets)} targets; expected as many of each"
@@ -122,6 +158,8 @@ class Translator:
             )
             for source, target in zip(sources, targets, strict=True)
         ]
+        from cutaway.decode.forced import force
+
         judged = force(self.model, tasks, self.special)
         return [
             self._tokens(task.prefix, forced.log_probabilities, forced)
@@ -137,7 +175,7 @@ class Translator:
         language: str | None = None,
         **options: Any,
     ) -> list[Alternative]:
-        """How the translation would go with another token at a position: the best of each."""
+        """The best translation for each other token at a position."""
         chosen = self.options(**{**options, "n_best": 1})
         task = self.task(text, language=language)
         (result,) = self.engine.search([task], chosen, self.special)
@@ -146,6 +184,8 @@ class Translator:
             raise InputError(
                 f"position is {position}; this translation has tokens 0 to {len(ids) - 1}"
             )
+        from cutaway.decode.forced import force
+
         never = len(self.special.forbidden)
         judged = Task(task.source, ids[: position + 1])
         (forced,) = force(self.model, [judged], self.special, rivals=count + never)
@@ -167,10 +207,12 @@ class Translator:
         prefix: str | Sequence[int] = "",
         top: int = 10,
         temperature: float = 1.0,
-    ) -> Walk:
+    ) -> "Walk":
         """Translate one sentence token by token: next, back, another word."""
         if not text.strip():
             raise InputError("the text is empty; give a sentence to translate")
+        from cutaway.decode.walk import Walk
+
         task = self.task(text, language=language, prefix=self._prefix(prefix))
         return Walk(
             self.model,
@@ -180,6 +222,12 @@ class Translator:
             top=top,
             temperature=temperature,
         )
+
+    def room(self, split: bool = True) -> int:
+        """Most tokens of text in one sentence: about a hundred words, as far as the model reads."""
+        most = self.folder.config.max_length
+        longest = LONGEST * (CHARACTERS if self.tokenizer.kind == "char" else 1)
+        return max(1, (min(longest, most) if split else most) - 2)  # <end> and a language tag
 
     def _prefix(self, prefix: str | Sequence[int]) -> tuple[int, ...]:
         if isinstance(prefix, str):
@@ -193,7 +241,7 @@ class Translator:
         return self.target_tokenizer.decode(hypothesis.ids)
 
     def _tokens(
-        self, ids: Sequence[int], costs: Sequence[float], forced: Forced | None
+        self, ids: Sequence[int], costs: Sequence[float], forced: "Forced | None"
     ) -> tuple[Token, ...]:
         pieces = self.target_tokenizer.pieces(ids)
         rivals: list[tuple[Rival, ...]] = [()] * len(ids)
@@ -217,7 +265,7 @@ class Translator:
     def _without_loops(
         self, tasks: Sequence[Task], results: Sequence[SearchResult], options: DecodeOptions
     ) -> list[tuple[SearchResult, Notice | None]]:
-        """Decode again without repeated n-grams what went in circles though its source does not."""
+        """Decode looping outputs again without repeated n-grams, unless the source loops."""
         found: list[tuple[SearchResult, Notice | None]] = [(result, None) for result in results]
         circling = {
             place: circle
@@ -255,7 +303,7 @@ class Translator:
         self,
         text: str,
         pieces: Sequence[Piece],
-        parts: Sequence[tuple[Task, tuple[SearchResult, Notice | None], Forced | None]],
+        parts: "Sequence[Part]",
         options: DecodeOptions,
     ) -> Translation:
         """One text from the results of its pieces."""
@@ -268,18 +316,16 @@ class Translator:
         for hypothesis, (_, _, forced) in zip(best, parts, strict=True):
             tokens += self._tokens(hypothesis.ids, hypothesis.log_probabilities, forced)
         source_ids = tuple(token for task, _, _ in parts for token in task.source or ())
-        count = sum(len(hypothesis.ids) for hypothesis in best)
-        total = sum(
-            hypothesis.score * len(hypothesis.ids) ** options.length_penalty for hypothesis in best
-        )
-        others = parts[0][1][0].hypotheses[1:] if len(parts) == 1 else []
         return Translation(
             source=text,
             text=join(pieces, [self._text(hypothesis) for hypothesis in best]),
-            score=total / count**options.length_penalty,
+            score=score(best, options.length_penalty),
             tokens=tokens,
             alternatives=tuple(
-                Alternative(join(pieces, [self._text(other)]), other.score) for other in others
+                Alternative(join(pieces, [self._text(one) for one in chosen]), score)
+                for score, chosen in others(
+                    [found.hypotheses for _, (found, _), _ in parts], options
+                )
             ),
             warnings=tuple(self._notices(pieces, parts)),
             source_tokens=tuple(self.tokenizer.pieces(source_ids)),
@@ -300,13 +346,13 @@ class Translator:
     def _notices(
         self,
         pieces: Sequence[Piece],
-        parts: Sequence[tuple[Task, tuple[SearchResult, Notice | None], Forced | None]],
+        parts: "Sequence[Part]",
     ) -> list[Notice]:
         notices: list[Notice] = []
-        lines = sum(piece.text.count("\n") for piece in pieces)
-        if len(parts) > lines + 1:
+        broken = sum(piece.broken for piece in pieces)
+        if broken:
             notices.append(
-                Notice("split", f"long text: translated in {len(parts)} parts and joined again")
+                Notice("split", f"long sentence: translated in {broken} parts and joined again")
             )
         for task, (result, circling), _ in parts:
             best = result.hypotheses[0]
@@ -330,6 +376,25 @@ class Translator:
         return notices
 
 
+def _checked(texts: Any, split: Any) -> list[str]:
+    """The texts as a list, or one line on what was given instead."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        kind = "None" if texts is None else type(texts).__name__
+        raise InputError(
+            f"translate got {kind}; expected a list of texts: put one text into a list"
+        )
+    if not isinstance(split, bool):
+        raise InputError(f"split is {split!r}; expected True or False")
+    found: list[Any] = list(texts)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            raise InputError(
+                f"text {place} is of type {type(text).__name__}; expected str"
+                + (": decode it first" if isinstance(text, bytes) else "")
+            )
+    return found
+
+
 def special_ids(tokenizer: Tokenizer) -> Special:
     """Where an output starts and ends, and which ids are never part of it."""
     tags = (tokenizer.tag(language) for language in tokenizer.languages)
@@ -337,8 +402,8 @@ def special_ids(tokenizer: Tokenizer) -> Special:
     return Special(tokenizer.start, tokenizer.end, never)
 
 
-def _blocks(parts: Sequence[Forced | None]) -> tuple[tuple[float, ...], ...] | None:
-    """The attentions of the pieces along the diagonal of one matrix, zeros beside them."""
+def _blocks(parts: "Sequence[Forced | None]") -> tuple[tuple[float, ...], ...] | None:
+    """The attentions of the pieces along the diagonal of one matrix, zeros elsewhere."""
     maps = [part.attention for part in parts if part is not None and part.attention is not None]
     if len(maps) != len(parts):
         return None

@@ -1,4 +1,4 @@
-"""Decoding one token at a time: see what could come next, take it or another, go back."""
+"""Interactive decoding, one token at a time: candidates, next, back."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutaway.decode.stepper import Special, Stepper, Task
+from cutaway.decode.stepper import Stepper
+from cutaway.decode.tasks import Special, Task
 from cutaway.decode.translation import Token
 from cutaway.errors import InputError
 from cutaway.model import Transformer
@@ -26,12 +27,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Step:
-    """Where a walk stands."""
+    """The state of a walk."""
 
     tokens: tuple[Token, ...]  # so far
     text: str  # so far
     candidates: tuple[Candidate, ...]  # what could come next, the most probable first
-    finished: bool  # <end> was taken, or the model has no room left
+    finished: bool  # <end> was chosen, or the maximum length is reached
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -39,7 +40,7 @@ class Step:
 
 
 class Walk:
-    """A hand-held decoder: Next, Back, and any other word at any place.
+    """Decodes one token per call: the most probable or any other, and back again.
 
     P(t) = softmax(log P / temperature); candidates are shown among the tokens that may come
     """
@@ -71,7 +72,7 @@ class Walk:
 
     @property
     def step(self) -> Step:
-        """Where the walk stands now."""
+        """The present state."""
         finished = bool(self.ids) and self.ids[-1] == self.special.end
         finished = finished or len(self.ids) >= self.model.config.max_length
         return Step(
@@ -87,7 +88,7 @@ class Walk:
         )
 
     def next(self, token: int | None = None) -> Step:
-        """Go on with the most probable token, or with the one given."""
+        """Append the most probable token, or the given one."""
         now = self.step
         if now.finished:
             raise InputError("this output is finished; go back, or start another")
@@ -103,14 +104,14 @@ class Walk:
         return self.step
 
     def back(self) -> Step:
-        """Take the last token back."""
+        """Remove the last token."""
         if not self.ids:
             raise InputError("this is the beginning; there is nothing to take back")
         self._restart(self.ids[:-1])
         return self.step
 
     def __iter__(self) -> Iterator[Step]:
-        """Where it stands, and every further step of the most probable tokens to the end."""
+        """The present state, then greedy steps to the end."""
         yield self.step
         while not self.step.finished:
             yield self.next()
@@ -120,7 +121,7 @@ class Walk:
 
     @torch.inference_mode()
     def _restart(self, ids: list[int]) -> None:
-        """Stand behind these tokens, fed in one pass."""
+        """Feed these tokens in one pass."""
         self._stepper = Stepper(self.model, [self.task])
         fed = torch.tensor([[self.special.start, *ids]], device=self._stepper.device)
         log_p = self._stepper.step(fed[:, : self.model.config.max_length])[0]  # (T, V)
@@ -129,7 +130,8 @@ class Walk:
         self._log_p = log_p[-1]
 
     def _candidates(self) -> tuple[Candidate, ...]:
-        probabilities = torch.softmax(self._log_p.double() / self.temperature, 0)
+        log_p = self._log_p.cpu().double()  # MPS has no float64
+        probabilities = torch.softmax(log_p / self.temperature, 0)
         open_ = probabilities.clone()
         open_[list(self.special.forbidden)] = -1.0
         count = min(self.top, len(open_) - len(self.special.forbidden))

@@ -7,13 +7,13 @@ of sentence ends, so that nothing is downloaded at the first translation.
 import zipfile
 from pathlib import Path
 
+from cutaway.artifact.files import write_json
+from cutaway.artifact.folder import ModelFolder
 from cutaway.errors import ExportError
 from cutaway.export.ctranslate2 import Quantization, save, specification
 from cutaway.export.languages import NAMES
-from cutaway.export.place import export_file
+from cutaway.export.place import export_file, refuse_file
 from cutaway.export.sentences import sentence_model
-from cutaway.train.files import write_json
-from cutaway.train.folder import ModelFolder
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same model gives the same bytes
 
@@ -25,8 +25,13 @@ def export_argos(
     quantization: Quantization = "int8",
     languages: tuple[str, str] | None = None,
     version: str = "1.0",
+    force: bool = False,
 ) -> None:
-    """Write an Argos Translate package; `languages` (source, target) overrides the folder's."""
+    """Write an Argos Translate package; `languages` (source, target) overrides the folder's.
+
+    A file that is no such package is refused, unless `force` is given.
+    """
+    refuse_file(out, ours=is_package, force=force)
     source, target = _languages(folder, languages)
     for tokenizer in (folder.tokenizer, folder.target_tokenizer):
         if tokenizer is not None and tokenizer.kind == "word":
@@ -42,7 +47,7 @@ def export_argos(
         )
     spec = specification(folder, language=target if tags else None)
     sentences = sentence_model(source)
-    with export_file(out) as scratch:
+    with export_file(out, ours=is_package, force=force) as scratch:
         root = scratch / f"translate-{source}_{target}-{version.replace('.', '_')}"
         (root / "model").mkdir(parents=True)
         save(spec, root / "model", quantization)
@@ -62,6 +67,15 @@ def export_argos(
             },
         )
         _pack(root, scratch / out.name)
+
+
+def is_package(path: Path) -> bool:
+    """Whether a file is an Argos Translate package."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("/metadata.json") for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return False
 
 
 def _languages(folder: ModelFolder, given: tuple[str, str] | None) -> tuple[str, str]:

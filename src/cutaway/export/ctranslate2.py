@@ -4,6 +4,7 @@ The layout it expects: self-attention holds [W_Q W_K W_V] and W_O, cross-attenti
 and W_O; positions are a table, so that every kind of ours fits.
 """
 
+import importlib
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -11,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from cutaway.artifact.folder import ModelFolder
 from cutaway.config import ModelConfig
 from cutaway.errors import ExportError
-from cutaway.export.place import export_folder, extra
+from cutaway.export.place import export_folder
 from cutaway.model import MultiHeadAttention, sinusoidal
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder
 
 Quantization = Literal["float32", "int8"]
 Array = NDArray[np.float32]
@@ -32,7 +33,7 @@ def export_ctranslate2(
     quantization: Quantization = "float32",
     language: str | None = None,
 ) -> None:
-    """Write a CTranslate2 model folder, with the tokenizers beside it.
+    """Write a CTranslate2 model folder, with the tokenizers next to it.
 
     `language` names the tag that every source gets in a model of several target languages;
     without it the caller puts the tag before the source's pieces.
@@ -58,7 +59,7 @@ def specification(folder: ModelFolder, *, language: str | None = None) -> Any:
     """The model as CTranslate2 describes it, filled with copies of the weights."""
     model, config = folder.model, folder.model.config
     check(config)
-    specs = extra("ctranslate2.specs", "ctranslate2")
+    specs: Any = importlib.import_module("ctranslate2.specs")
     activation = {"relu": specs.Activation.RELU, "gelu": specs.Activation.GELU}[config.activation]
     shape = {
         "num_heads": config.heads,
@@ -112,7 +113,7 @@ def check(config: ModelConfig) -> None:
         )
     if config.attention != "full":
         raise ExportError(
-            f"the model has {config.attention} attention, which CTranslate2 has not; "
+            f"the model has {config.attention} attention, which CTranslate2 does not support; "
             "train with attention 'full'"
         )
 

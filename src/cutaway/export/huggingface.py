@@ -11,14 +11,14 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from cutaway.artifact.files import write_json
+from cutaway.artifact.folder import ModelFolder
 from cutaway.config import ModelConfig
 from cutaway.errors import ExportError
 from cutaway.export.huggingface_tokenizer import write_tokenizer
 from cutaway.export.place import export_folder
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
-from cutaway.train.files import write_json
-from cutaway.train.folder import ModelFolder
 
 Weights = dict[str, Tensor]
 
@@ -51,7 +51,7 @@ def check(folder: ModelFolder) -> None:
         "train with that": config.norm_epsilon != EPSILON,
         f"a head has width {config.d_k}, but Marian and Pegasus have d_model / heads; "
         "train without head_width": config.d_k * config.heads != config.d_model,
-        "positions are not plain sines, but Marian makes them anew; train with positions "
+        "positions are not plain sines, but Marian computes its own; train with positions "
         "'sinusoidal' and no position_amplitude, or with norm 'pre'": config.norm == "post"
         and not _plain_sines(config),
         f"tied is {config.tied!r}, but Pegasus has one table for both sides; train with tied "
@@ -65,7 +65,7 @@ def check(folder: ModelFolder) -> None:
     }
     for reason, refused in refusals.items():
         if refused:
-            raise ExportError(f"this model has no equal in transformers: its {reason}")
+            raise ExportError(f"no class of transformers computes this model: its {reason}")
 
 
 def _plain_sines(config: ModelConfig) -> bool:

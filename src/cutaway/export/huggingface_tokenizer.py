@@ -6,11 +6,11 @@ A model with a vocabulary for each side gets the sentencepiece files of a Marian
 from pathlib import Path
 from typing import Any
 
+from cutaway.artifact.files import write_json
+from cutaway.artifact.folder import ModelFolder
 from cutaway.errors import ExportError
 from cutaway.text import Tokenizer
 from cutaway.text.model_file import BYTES, ModelFile
-from cutaway.train.files import write_json
-from cutaway.train.folder import ModelFolder
 
 SPACE = "▁"
 NEVER = -1e6  # log-probability of a piece that no text may spell
@@ -70,6 +70,7 @@ def tokenizer_json(tokenizer: Tokenizer, template: list[str]) -> dict[str, Any]:
         "normalizer": {
             "type": "Sequence",
             "normalizers": [
+                {"type": "NFC"},
                 *lower,
                 {"type": "Prepend", "prepend": SPACE},
                 {"type": "Replace", "pattern": {"String": " "}, "content": SPACE},
@@ -149,7 +150,7 @@ def _pre_tokenizer(tokenizer: Tokenizer) -> dict[str, Any] | None:
 
 
 def _unspoken(tokenizer: Tokenizer) -> set[str]:
-    """Pieces that are written for themselves only."""
+    """Pieces that stand for themselves only and never occur in text."""
     return {*_special(tokenizer).values(), *BYTES}
 
 

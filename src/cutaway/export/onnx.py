@@ -13,11 +13,11 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from cutaway.artifact.files import write_json
+from cutaway.artifact.folder import ModelFolder
 from cutaway.export.place import export_folder, extra
 from cutaway.model import Transformer, explicit
 from cutaway.text import Tokenizer
-from cutaway.train.files import write_json
-from cutaway.train.folder import ModelFolder
 
 OPSET = 18
 
@@ -57,7 +57,7 @@ class Classify(nn.Module):
 
 
 def export_onnx(folder: ModelFolder, out: Path) -> None:
-    """Write the graphs, with the tokenizers and the ids of the special symbols beside them."""
+    """Write the graphs, with the tokenizers and the ids of the special symbols."""
     for package in ("onnx", "onnxscript"):
         extra(package, "onnx")
     config = folder.model.config
@@ -85,7 +85,7 @@ def export_onnx(folder: ModelFolder, out: Path) -> None:
 
 @contextmanager
 def _evaluating(model: Transformer) -> Iterator[Transformer]:
-    """The model on its way out: no dropout, attention as the formula reads, as it was after."""
+    """The model without dropout and with explicit attention; restored after the block."""
     training = model.training
     try:
         with explicit():  # every matrix real: local attention and fully masked rows come out right
@@ -120,7 +120,7 @@ def _write(path: Path, module: nn.Module, inputs: dict[str, Tensor], output: str
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter's remarks on packages that are not there and on names it joins, left out."""
+    """Silence the exporter's warnings about missing packages and joined names."""
     log = logging.getLogger("torch.onnx")
     level = log.level
     log.setLevel(logging.ERROR)

@@ -1,22 +1,24 @@
 """Where a sentence ends, as a tiny ONNX network of fixed rules, so that Argos needs no download.
 
 Argos cuts a paragraph with a MiniSBD model: characters in, (inside, –, sentence end) out. This one
-knows each character's class and looks two characters to either side.
+knows each character's class and looks two characters to either side: the rules of
+`cutaway.text.sentences` without its lists of abbreviations.
 """
 
 import json
 from typing import Any
 
 from cutaway.export.place import extra
+from cutaway.text import sentences
 
 LOWER, SPACE, UPPER, DOT, MARK, CLOSING, FULL = range(2, 9)  # 0 and 1: padding, any other character
 
 CLASSES = {
     SPACE: " ",
     DOT: ".",
-    MARK: "!?…؟।",
-    CLOSING: "\"'’”»)]」』）】》",
-    FULL: "。！？",  # ends a sentence with no space behind it
+    MARK: sentences.MARKS,
+    CLOSING: sentences.CLOSING,
+    FULL: sentences.FULL,
 }
 LETTERS = [(0x41, 0x250), (0x370, 0x590), (0x1E00, 0x2000)]  # Latin, Greek, Cyrillic, Armenian
 

@@ -18,7 +18,7 @@ def parse(address: str) -> tuple[str, tuple[Index, ...]]:
         indices = (
             tuple(_index(part.strip()) for part in inside.split(",")) if inside.strip() else ()
         )
-    except ValueError:
+    except (ValueError, TypeError):
         raise TraceError(
             f"cannot read the indices of {address!r}; expected integers or slices: name[0,2,:]"
         ) from None

@@ -7,60 +7,30 @@ docs/glass-api.md lists the routes that serve them.
 import gzip
 import json
 import math
-import secrets
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cutaway.errors import TraceError
+from cutaway.errors import NotFoundError, TraceError
 from cutaway.glass.address import parse
 from cutaway.glass.diff import diff as compare
-from cutaway.glass.explain import plain
+from cutaway.glass.numbers import plain
+from cutaway.glass.prove import prove as recompute
 from cutaway.glass.store import bundle as stream
 from cutaway.glass.store import header, raw
 from cutaway.glass.trace import Trace
 from cutaway.glass.values import DTYPES, Buffer
 
 CELLS = 1 << 22  # the largest window one call returns
-SEEN = 1 << 30  # the largest matrix a picture is made of
+SEEN = 1 << 28  # the largest matrix a picture is made of
+LONGEST = 1 << 24  # of its rows: one row is pooled in one go
 AT_ONCE = 1 << 22  # cells pooled in one go; more cost memory, band by band they cost time
 
-
-class Traces:
-    """The traces a server holds, by id; the oldest unused one makes room for the next."""
-
-    def __init__(self, limit: int = 16) -> None:
-        self.limit = limit
-        self._held: OrderedDict[str, Served] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def add(self, trace: Trace) -> str:
-        """Hold a trace and return its id."""
-        name = secrets.token_hex(8)
-        with self._lock:
-            self._held[name] = Served(trace)
-            while len(self._held) > self.limit:
-                self._held.popitem(last=False)
-        return name
-
-    def get(self, name: str) -> "Served":
-        """The trace of an id."""
-        with self._lock:
-            found = self._held.get(name)
-            if found is None:
-                raise TraceError(f"no trace {name!r} here; it may have made room for newer ones")
-            self._held.move_to_end(name)
-            return found
-
-    def remove(self, name: str) -> None:
-        """Let a trace go."""
-        with self._lock:
-            self._held.pop(name, None)
+Check = Callable[[], None]  # raises to end long work
 
 
 class Served:
@@ -110,6 +80,8 @@ class Served:
         Of the cells that fall on a point, the one largest in size; NaN before all others.
         """
         numbers = self._numbers(number)
+        if min(shape) < 1 or shape[1] > LONGEST:
+            raise TraceError(f"a matrix of {shape[0]}×{shape[1]}; rows have 1 to {LONGEST:,} cells")
         last = offset + (shape[0] - 1) * strides[0] + (shape[1] - 1) * strides[1]
         if min(*strides, offset) < 0 or last >= len(numbers):
             raise TraceError(f"cells {offset} to {last}; buffer {number} has {len(numbers)}")
@@ -123,12 +95,12 @@ class Served:
         matrix = numbers[offset:].as_strided(shape, strides)
         if matrix.numel() <= AT_ONCE:
             return raw(_pooled(matrix, size))
-        return raw(torch.cat([_pooled(rows, (1, size[1])) for rows in _bands(matrix, size[0])]))
+        return raw(torch.cat([_band(rows, size[1]) for rows in _bands(matrix, size[0])]))
 
     def extent(self, number: int) -> tuple[float, float, bool]:
         """Smallest and largest finite number of a value, and whether all its numbers are finite."""
         if not 0 <= number < len(self.trace.values):
-            raise TraceError(f"no value {number}; this trace has {len(self.trace.values)}")
+            raise NotFoundError(f"no value {number}; this trace has {len(self.trace.values)}")
         tensor = self.trace.numbers(self.trace.values[number])
         if not tensor.dtype.is_floating_point or tensor.dtype.itemsize < 4:
             tensor = tensor.double()
@@ -146,7 +118,7 @@ class Served:
     def _numbers(self, number: int) -> Tensor:
         buffers = self._built()[1]
         if not 0 <= number < len(buffers):
-            raise TraceError(f"no buffer {number}; this trace has {len(buffers)}")
+            raise NotFoundError(f"no buffer {number}; this trace has {len(buffers)}")
         return buffers[number].read()
 
     def window(
@@ -187,14 +159,20 @@ class Served:
         """`Trace.explain` as plain data."""
         return self.trace.explain(address, terms=terms).to_dict(limit=limit)
 
-    def prove(self, pattern: str = "*") -> dict[str, Any]:
+    def prove(self, pattern: str = "*", *, check: Check = lambda: None) -> dict[str, Any]:
         """`Trace.prove` as plain data."""
-        proof = self.trace.prove(pattern)
+        proof = recompute(self.trace, pattern, check)
         return {
             "cells": proof.cells,
             "proven": proof.proven,
+            "arithmetic": proof.arithmetic,
+            "copies": proof.copies,
+            "constants": proof.constants,
             "opaque": proof.opaque,
+            "unreadable": proof.unreadable,
+            "stopped": proof.stopped,
             "missing": proof.missing,
+            "unexplained": proof.unexplained,
             "sources": proof.sources,
             "max_error": plain(proof.max_error),
             "worst": proof.worst,
@@ -211,9 +189,9 @@ class Served:
             ],
         }
 
-    def diff(self, other: "Served", *, tolerance: float | None = None) -> dict[str, Any]:
+    def diff(self, other: "Served", *, check: Check = lambda: None) -> dict[str, Any]:
         """`Trace.diff` as plain data."""
-        found = compare(self.trace, other.trace, tolerance=tolerance)
+        found = compare(self.trace, other.trace, check=check)
         return {
             "same": found.same,
             "compared": found.compared,
@@ -247,6 +225,13 @@ def _bands(matrix: Tensor, count: int) -> Iterator[Tensor]:
     """The rows that fall on each of `count` points; neighbours may share one."""
     for place in range(count):
         yield matrix[place * len(matrix) // count : -(-(place + 1) * len(matrix) // count)]
+
+
+def _band(rows: Tensor, width: int) -> Tensor:
+    """One row of points for many rows of cells, a few million cells at a time."""
+    step = max(1, AT_ONCE // rows.shape[1])
+    parts = [_pooled(part, (1, width)) for part in torch.split(rows, step)]
+    return parts[0] if len(parts) == 1 else _pooled(torch.stack(parts), (1, width))
 
 
 def _pooled(cells: Tensor, size: tuple[int, int]) -> Tensor:

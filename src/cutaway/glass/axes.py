@@ -1,5 +1,8 @@
 """Words along the axes: labels given to inputs, carried to everything computed from them.
 
+A module class may declare names for axes that carry no words: `recorded_axes` lists them for
+values of each rank, as in `recorded_axes = ((None, "head", None, None),)`.
+
 An output axis that indexes an operand's axis plainly (`["at", 0, ["i0", …]]`) *is* that axis, so
 the rules themselves tell where labels go; merged and split axes follow by their sizes.
 """
@@ -9,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cutaway.errors import TraceError
-from cutaway.glass.expr import Expr, children
+from cutaway.glass.expr import At, Expr, Op, walk
 from cutaway.glass.values import Value
 
 if TYPE_CHECKING:
@@ -27,9 +30,10 @@ def label(
         _start(trace, name, len(listed))
     for value in trace.values:
         value.axes = _axes(trace, value)
-        four = len(value.shape) == 4 and value.shape[1] > 1
-        if four and "attention" in value.path and value.axes[1] is None:
-            value.axes[1] = "head"  # between sentences and positions
+        for declared in trace.declared.get(value.path, ()):
+            if len(declared) == len(value.shape):
+                named = zip(value.axes, declared, value.shape, strict=True)
+                value.axes = [old or (new if size > 1 else None) for old, new, size in named]
         for pattern, axes in patterns.items():
             if len(axes) == len(value.shape) and fnmatch.fnmatchcase(value.address, pattern):
                 value.axes = [new or old for new, old in zip(axes, value.axes, strict=True)]
@@ -69,26 +73,18 @@ def _axes(trace: "Trace", value: Value) -> Axes:
         if value.before is not None and trace.values[value.before].shape == value.shape:
             return list(trace.values[value.before].axes or axes)
         return axes
-    inputs = [trace.values[arg] for arg in args]
-    _collect(rule.expr, inputs, axes)
+    for part in walk(rule.expr):
+        if isinstance(part, At):
+            read = trace.values[args[part.operand]]
+            for place, name in zip(part.where, read.axes or [None] * len(read.shape), strict=True):
+                _give(place, name, axes)
     return [name if name is None or not name.endswith("*") else None for name in axes]
 
 
-def _collect(expr: Expr, inputs: list[Value], axes: Axes) -> None:
-    if not isinstance(expr, tuple):
-        return
-    if expr[0] == "at":
-        source = inputs[expr[1]]
-        names = source.axes or [None] * len(source.shape)
-        for part, name in zip(expr[2], names, strict=True):
-            _give(part, name, axes)
-    for part in children(expr):
-        _collect(part, inputs, axes)
-
-
 def _output_axis(part: Expr) -> int | None:
-    plain = isinstance(part, str) and part.startswith("i") and part[1:].isdigit()
-    return int(part[1:]) if plain else None
+    if isinstance(part, str) and part.startswith("i") and part[1:].isdigit():
+        return int(part[1:])
+    return None
 
 
 def _give(part: Expr, name: str | None, axes: Axes) -> None:
@@ -97,21 +93,19 @@ def _give(part: Expr, name: str | None, axes: Axes) -> None:
     if place is not None:
         axes[place] = axes[place] or name
         return
-    if not isinstance(part, tuple):
-        return
-    if part[0] == "add" and name is not None and "*" in name:  # split: i·n + j on i*j
-        outer, _, inner = name.rpartition("*")
-        for piece in part[1:]:
-            if isinstance(piece, tuple) and piece[0] == "mul":
-                _give(piece[1], None if outer == "?" else outer, axes)
-            else:
-                _give(piece, None if inner == "?" else inner, axes)
-    elif part[0] in ("idiv", "mod"):  # merged: i // n and i % n
-        place = _output_axis(part[1])
-        if place is None:
-            return
-        held = axes[place]
-        if part[0] == "idiv" and held is None:
-            axes[place] = f"{name or '?'}*"
-        elif part[0] == "mod" and held is not None and held.endswith("*"):
-            axes[place] = f"{held}{name or '?'}"
+    match part:
+        case Op("add", pieces) if name is not None and "*" in name:  # split: i·n + j on i*j
+            outer, _, inner = name.rpartition("*")
+            for piece in pieces:
+                match piece:
+                    case Op("mul", (variable, *_)):
+                        _give(variable, None if outer == "?" else outer, axes)
+                    case _:
+                        _give(piece, None if inner == "?" else inner, axes)
+        case Op("idiv" | "mod" as head, (inside, _)):  # merged: i // n and i % n
+            place = _output_axis(inside)
+            held = axes[place] if place is not None else None
+            if place is not None and head == "idiv" and held is None:
+                axes[place] = f"{name or '?'}*"
+            elif place is not None and head == "mod" and held is not None and held.endswith("*"):
+                axes[place] = f"{held}{name or '?'}"

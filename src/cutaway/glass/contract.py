@@ -4,38 +4,36 @@
 """
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cutaway.glass.expr import Expr
+from cutaway.glass.expr import At, Fold, Op, Ranges
 
 if TYPE_CHECKING:
     from cutaway.glass.evaluate import Evaluator
 
 
-def as_product(expr: Expr) -> tuple[Expr, Expr] | None:
+Factors = tuple[At, At]
+
+
+def as_product(expr: Fold) -> Factors | None:
     """The two factors of a Σ a·b whose factors are plain cells of operands."""
-    body = expr[2]
-    if not isinstance(body, tuple) or body[0] != "mul" or len(body) != 3:
-        return None
-    left, right = body[1], body[2]
-    for factor in (left, right):
-        if not isinstance(factor, tuple) or factor[0] != "at" or len(factor) != 3:
-            return None
-    return left, right
+    match expr:
+        case Fold(
+            kind="sum", body=Op("mul", (At(default=None) as left, At(default=None) as right))
+        ):
+            return left, right
+    return None
 
 
-def contract(
-    evaluator: "Evaluator", factors: tuple[Expr, Expr], ranges: Sequence[tuple[str, int]]
-) -> NDArray[Any] | None:
+def contract(evaluator: "Evaluator", factors: Factors, ranges: Ranges) -> NDArray[Any] | None:
     """The sum over the ranges as one batched matrix product; None if an index is not linear."""
-    before = evaluator._bind(ranges)
+    before = evaluator.bind(ranges)
     left = evaluator.strided(factors[0])
     right = evaluator.strided(factors[1]) if left is not None else None
-    evaluator._unbind(ranges, before)
+    evaluator.unbind(ranges, before)
     if left is None or right is None:
         return None
     outer = evaluator.rank

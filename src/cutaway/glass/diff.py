@@ -1,5 +1,6 @@
 """Two runs laid side by side: the first operation where they part."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,11 +55,18 @@ class Difference:
         )
 
 
-def diff(ours: "Trace", theirs: "Trace", *, tolerance: float | None = None) -> Difference:
+def diff(
+    ours: "Trace",
+    theirs: "Trace",
+    *,
+    tolerance: float | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> Difference:
     """Compare the named values of two runs in the order the first computed them.
 
     Values are paired by address; two implementations that share no names are paired by shape and
-    order of appearance instead, so that a port can be compared with its original.
+    order of appearance instead, so that a port can be compared with its original. `check` is called
+    before each pair; an error it raises ends the comparison.
     """
     found = Difference()
     mine, yours = _named(ours), _named(theirs)
@@ -74,6 +82,7 @@ def diff(ours: "Trace", theirs: "Trace", *, tolerance: float | None = None) -> D
         found.only_theirs = [address for address in yours if address not in mine]
     once = {(left.id, right.id): (left, right) for left, right in pairs}  # aliases name twice
     for left, right in once.values():
+        check()
         _compare(left, right, tolerance, found)
     found.first = found.partings[0] if found.partings else None
     return found

@@ -9,12 +9,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cutaway.glass.contract import as_product, contract
-from cutaway.glass.expr import Expr, children, index
+from cutaway.glass.expr import (
+    Arg,
+    At,
+    Cast,
+    Expr,
+    Fold,
+    Kth,
+    Let,
+    Node,
+    Op,
+    Ranges,
+    Reduction,
+    index,
+)
+from cutaway.glass.functions import FOLDS, ONE, TWO, Array, round_to
 
-Array = NDArray[Any]
 Span = tuple[int, int]  # first, one past the last
 
 BLOCK = 1 << 22  # cells of the largest intermediate array
@@ -25,130 +37,38 @@ def evaluate(
 ) -> Array:
     """The cells of the output (all, or a window given by spans), recomputed from the operands."""
     spans = [(0, size) for size in shape] if spans is None else list(spans)
+    with np.errstate(all="ignore"):
+        return in_blocks(expr, spans, lambda piece: Evaluator(operands, piece).run(expr))
+
+
+def in_blocks(expr: Expr, spans: list[Span], run: Callable[[list[Span]], Array]) -> Array:
+    """Run in pieces along the longest axis so that no intermediate grows too large."""
     sizes = [stop - start for start, stop in spans]
     if 0 in sizes:
         return np.zeros(sizes)
-    with np.errstate(all="ignore"):
-        return _blocks(expr, operands, spans, sizes)
-
-
-def _blocks(expr: Expr, operands: Sequence[Array], spans: list[Span], sizes: list[int]) -> Array:
-    """Evaluate in pieces along the longest axis so that no intermediate grows too large."""
-    cost = math.prod(sizes) * _widest(expr)
+    cost = math.prod(sizes) * widest(expr)
     if cost <= BLOCK or not sizes or max(sizes) == 1:
-        out = Evaluator(operands, spans).run(expr)
-        return np.broadcast_to(out, sizes)
+        return np.broadcast_to(run(spans), sizes)
     axis = sizes.index(max(sizes))
-    pieces = min(sizes[axis], -(-cost // BLOCK))
-    step = -(-sizes[axis] // pieces)
+    step = max(1, sizes[axis] * BLOCK // cost)
     start, stop = spans[axis]
     parts = []
     for first in range(start, stop, step):
         piece = list(spans)
         piece[axis] = (first, min(first + step, stop))
-        parts.append(_blocks(expr, operands, piece, [b - a for a, b in piece]))
+        parts.append(in_blocks(expr, piece, run))
     return np.concatenate(parts, axis=axis)
 
 
-def _widest(expr: Expr) -> int:
+def widest(expr: Expr) -> int:
     """How many places the largest nest of reductions visits for one cell; a product of two
     operands costs nothing extra, for it never exists as a whole."""
-    if not isinstance(expr, tuple):
+    if not isinstance(expr, Node):
         return 1
-    head = expr[0]
-    if head in ("sum", "prod", "max", "min", "argmax", "argmin", "kth", "argkth"):
-        if head == "sum" and as_product(expr) is not None:
-            return 1
-        places: int = math.prod(size for _, size in expr[1])
-        return places * max(map(_widest, children(expr)))
-    return max(map(_widest, children(expr)), default=1)
-
-
-def erf(x: Array) -> Array:
-    """The error function, by Python's own."""
-    flat = np.asarray(x, dtype=np.float64)
-    each: Array = np.fromiter(map(math.erf, flat.ravel()), np.float64, flat.size)
-    return each.reshape(flat.shape)
-
-
-def _round_to(kind: str, x: Array) -> Array:
-    if kind == "bool":
-        return np.asarray(x != 0, np.float64)
-    if kind in ("float64", "complex128"):
-        return x
-    if kind == "float32":
-        return np.asarray(x, np.float32).astype(np.float64)
-    if kind == "float16":
-        return np.asarray(x, np.float16).astype(np.float64)
-    if kind == "bfloat16":
-        bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
-        bits = (bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) & np.uint64(0xFFFF0000)
-        out = bits.astype(np.uint32).view(np.float32).astype(np.float64)
-        return np.where(np.isfinite(x), out, x)
-    return np.where(np.isfinite(x), np.trunc(x), -(2.0**63))  # what the processor does
-
-
-ONE: dict[str, Callable[[Array], Array]] = {
-    "neg": np.negative,
-    "abs": np.abs,
-    "sign": np.sign,
-    "exp": np.exp,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log1p": np.log1p,
-    "log2": np.log2,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1.0 / np.sqrt(x),
-    "recip": lambda x: 1.0 / x,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "sigmoid": lambda x: np.where(x >= 0, 1 / (1 + np.exp(-x)), np.exp(x) / (1 + np.exp(x))),
-    "erf": erf,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "round": np.round,
-    "isnan": lambda x: np.isnan(x) * 1.0,
-    "not": lambda x: (x == 0) * 1.0,
-}
-
-
-def _integers(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    return lambda a, b: f(np.asarray(a).astype(np.int64), np.asarray(b).astype(np.int64)) * 1.0
-
-
-TWO: dict[str, Callable[[Array, Array], Array]] = {
-    "sub": np.subtract,
-    "div": lambda a, b: np.divide(a, b, dtype=np.float64),
-    "pow": lambda a, b: np.power(np.asarray(a, np.float64), b),
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "atan2": np.arctan2,
-    "idiv": lambda a, b: np.floor_divide(a, b),
-    "mod": np.mod,
-    "fmod": np.fmod,
-    "eq": lambda a, b: (a == b) * 1.0,
-    "ne": lambda a, b: (a != b) * 1.0,
-    "lt": lambda a, b: (a < b) * 1.0,
-    "le": lambda a, b: (a <= b) * 1.0,
-    "gt": lambda a, b: (a > b) * 1.0,
-    "ge": lambda a, b: (a >= b) * 1.0,
-    "and": lambda a, b: ((a != 0) & (b != 0)) * 1.0,
-    "or": lambda a, b: ((a != 0) | (b != 0)) * 1.0,
-    "xor": lambda a, b: ((a != 0) ^ (b != 0)) * 1.0,
-    "bitand": _integers(np.bitwise_and),
-    "bitor": _integers(np.bitwise_or),
-    "bitxor": _integers(np.bitwise_xor),
-}
-CONSTANTS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
-FOLDS: dict[str, Callable[..., Array]] = {
-    "sum": np.sum,
-    "prod": np.prod,
-    "max": np.max,
-    "min": np.min,
-}
+    if isinstance(expr, Fold) and as_product(expr) is not None:
+        return 1
+    inside = max(map(widest, expr.parts), default=1)
+    return expr.terms * inside if isinstance(expr, Reduction) else inside
 
 
 class Evaluator:
@@ -167,53 +87,60 @@ class Evaluator:
 
     def run(self, expr: Expr) -> Array:
         """An array whose axes are the indices bound so far (size 1 where it does not vary)."""
+        if isinstance(expr, Op):
+            return self._operator(expr)
+        if isinstance(expr, At):
+            return self.at(expr)
         if isinstance(expr, str):
-            return self._aligned(self.variables[expr])
-        if not isinstance(expr, tuple):
+            return self.aligned(self.variables[expr])
+        if isinstance(expr, (int, float)):
             return np.asarray(expr, dtype=np.float64 if isinstance(expr, float) else np.int64)
-        head = expr[0]
-        if head == "at":
-            return self._at(expr)
-        if head == "add":
-            return _fold(np.add, [self.run(part) for part in expr[1:]])
-        if head == "mul":
-            return _fold(np.multiply, [self.run(part) for part in expr[1:]])
-        if head in ONE:
-            return np.asarray(ONE[head](_real(self.run(expr[1]))))
-        if head in TWO:
-            return np.asarray(TWO[head](self.run(expr[1]), self.run(expr[2])))
-        if head == "where":
-            return np.where(self.run(expr[1]) != 0, self.run(expr[2]), self.run(expr[3]))
-        if head == "let":
+        if isinstance(expr, Let):
             return self._let(expr)
-        if head in FOLDS:
+        if isinstance(expr, Fold):
             return self._fold(expr)
-        if head in ("argmax", "argmin"):
+        if isinstance(expr, Arg):
             return self._arg(expr)
-        if head in ("kth", "argkth"):
+        if isinstance(expr, Kth):
             return self._kth(expr)
-        if head == "cast":
-            return _round_to(expr[1], self.run(expr[2]))
-        return np.asarray(CONSTANTS[head])
+        if isinstance(expr, Cast):
+            return round_to(expr.dtype, self.run(expr.value))
+        raise TypeError(f"{type(expr).__name__} cannot be evaluated")
 
-    def _aligned(self, array: Array) -> Array:
+    def _operator(self, expr: Op) -> Array:
+        head = expr.head
+        parts = [self.run(arg) for arg in expr.args]
+        if head == "add" or head == "mul":
+            total = parts[0]
+            for part in parts[1:]:
+                total = total + part if head == "add" else total * part
+            return total
+        if head in ONE:
+            return np.asarray(ONE[head](parts[0].astype(np.float64, copy=False)))
+        if head in TWO:
+            return np.asarray(TWO[head](parts[0], parts[1]))
+        if head == "where":
+            return np.where(parts[0] != 0, parts[1], parts[2])
+        return np.asarray(float(head))
+
+    def aligned(self, array: Array) -> Array:
         """Trailing axes of size 1 for indices bound after this array was made."""
         if array.ndim in (0, self.rank):
             return array
         return array.reshape(array.shape + (1,) * (self.rank - array.ndim))
 
-    def _let(self, expr: Expr) -> Array:
-        _, name, value, body = expr
-        hidden = self.variables.get(name)
-        self.variables[name] = self.run(value)
-        result = self.run(body)
+    def _let(self, expr: Let) -> Array:
+        hidden = self.variables.get(expr.name)
+        self.variables[expr.name] = self.run(expr.value)
+        result = self.run(expr.body)
         if hidden is None:
-            del self.variables[name]
+            del self.variables[expr.name]
         else:
-            self.variables[name] = hidden
+            self.variables[expr.name] = hidden
         return result
 
-    def _bind(self, ranges: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    def bind(self, ranges: Ranges) -> dict[str, Any]:
+        """Give variables that run an axis each; what they hid is returned."""
         before = {name: (self.variables.get(name), self.axes.get(name)) for name, _ in ranges}
         first = self.rank
         self.rank += len(ranges)
@@ -223,7 +150,8 @@ class Evaluator:
             self.variables[name] = _along(first + place, self.rank, 0, size)
         return before
 
-    def _unbind(self, ranges: Sequence[tuple[str, int]], before: Mapping[str, Any]) -> None:
+    def unbind(self, ranges: Ranges, before: Mapping[str, Any]) -> None:
+        """Take the axes away again."""
         self.rank -= len(ranges)
         del self.sizes[self.rank :]
         for name, _ in ranges:
@@ -233,87 +161,78 @@ class Evaluator:
             else:
                 self.variables[name], self.axes[name] = variable, axis
 
-    def _fold(self, expr: Expr) -> Array:
-        head, ranges, body = expr
-        if head == "sum":
-            factors = as_product(expr)
-            if factors is not None:
-                product = contract(self, factors, ranges)
-                if product is not None:
-                    return product
-        before = self._bind(ranges)
-        terms = self._full(self.run(body), ranges)
-        self._unbind(ranges, before)
+    def _fold(self, expr: Fold) -> Array:
+        factors = as_product(expr)
+        if factors is not None:
+            product = contract(self, factors, expr.ranges)
+            if product is not None:
+                return product
+        before = self.bind(expr.ranges)
+        terms = self.full(self.run(expr.body), expr.ranges)
+        self.unbind(expr.ranges, before)
         axes = tuple(range(self.rank, terms.ndim))
-        return np.asarray(FOLDS[head](terms, axis=axes))
+        return np.asarray(FOLDS[expr.kind](terms, axis=axes))
 
-    def _full(self, terms: Array, ranges: Sequence[tuple[str, int]]) -> Array:
+    def full(self, terms: Array, ranges: Ranges) -> Array:
         """The terms with every reduced axis at its full size, even where they do not vary."""
-        kept = (
-            terms.shape[: self.rank - len(ranges)]
-            if terms.ndim
-            else (1,) * (self.rank - len(ranges))
-        )
+        outer = self.rank - len(ranges)
+        kept = terms.shape[:outer] if terms.ndim else (1,) * outer
         return np.broadcast_to(terms, (*kept, *(size for _, size in ranges)))
 
-    def _arg(self, expr: Expr) -> Array:
-        head, ranges, body, result = expr
-        before = self._bind(ranges)
-        terms = self._full(self.run(body), ranges)
-        places = self._full(self.run(result), ranges)
-        self._unbind(ranges, before)
+    def _flattened(self, expr: Arg | Kth, result: Expr) -> tuple[Array, Array]:
+        """Body and result of each term, along one last axis."""
+        before = self.bind(expr.ranges)
+        terms = self.full(self.run(expr.body), expr.ranges)
+        places = self.full(self.run(result), expr.ranges)
+        self.unbind(expr.ranges, before)
         kept = np.broadcast_shapes(terms.shape[: self.rank], places.shape[: self.rank])
-        tail = terms.shape[self.rank :]
-        flat = np.broadcast_to(terms, (*kept, *tail)).reshape(*kept, -1)
-        chosen = (np.argmax if head == "argmax" else np.argmin)(flat, axis=-1)
-        spread = np.broadcast_to(places, (*kept, *tail)).reshape(*kept, -1)
-        return np.take_along_axis(spread, chosen[..., None], axis=-1)[..., 0]
+        whole = (*kept, *terms.shape[self.rank :])
+        flat = np.broadcast_to(terms, whole).reshape(*kept, -1)
+        return flat, np.broadcast_to(places, whole).reshape(*kept, -1)
 
-    def _kth(self, expr: Expr) -> Array:
-        head, ranges, body, position, order = expr[:5]
-        nth = self.run(position)
-        before = self._bind(ranges)
-        terms = self._full(self.run(body), ranges)
-        places = self._full(self.run(expr[5]), ranges) if head == "argkth" else terms
-        self._unbind(ranges, before)
-        kept = np.broadcast_shapes(terms.shape[: self.rank], places.shape[: self.rank])
-        tail = terms.shape[self.rank :]
-        flat = np.broadcast_to(terms, (*kept, *tail)).reshape(*kept, -1)
-        ranked = np.argsort(-flat if order == "largest" else flat, axis=-1, kind="stable")
-        spread = np.broadcast_to(places, (*kept, *tail)).reshape(*kept, -1)
-        ordered = np.take_along_axis(spread, ranked, axis=-1)
-        shape = np.broadcast_shapes(kept, nth.shape)
+    def _arg(self, expr: Arg) -> Array:
+        terms, results = self._flattened(expr, expr.result)
+        chosen = (np.argmax if expr.kind == "argmax" else np.argmin)(terms, axis=-1)
+        return np.take_along_axis(results, chosen[..., None], axis=-1)[..., 0]
+
+    def _kth(self, expr: Kth) -> Array:
+        nth = self.run(expr.nth)
+        terms, results = self._flattened(expr, expr.body if expr.result is None else expr.result)
+        ranked = np.argsort(-terms if expr.order == "largest" else terms, axis=-1, kind="stable")
+        ordered = np.take_along_axis(results, ranked, axis=-1)
+        shape = np.broadcast_shapes(ordered.shape[:-1], nth.shape)
         ordered = np.broadcast_to(ordered, (*shape, ordered.shape[-1]))
         nth = np.broadcast_to(nth, shape).astype(np.int64)
         return np.take_along_axis(ordered, nth[..., None], axis=-1)[..., 0]
 
-    def _at(self, expr: Expr) -> Array:
-        operand = self.operands[expr[1]]
-        if len(expr) == 3:
+    def at(self, expr: At) -> Array:
+        """The cells of an operand: a view where the indices are linear, else gathered."""
+        operand = self.operands[expr.operand]
+        if expr.default is None:
             strided = self.strided(expr)
             if strided is not None:
                 return strided
-        if operand.size == 0:
-            return self.run(expr[3])
-        indices = [np.asarray(self.run(part)).astype(np.int64) for part in expr[2]]
+        elif operand.size == 0:
+            return self.run(expr.default)
+        indices = [np.asarray(self.run(part)).astype(np.int64) for part in expr.where]
         inside = np.asarray(True)
         for axis, where in enumerate(indices):
             limit = operand.shape[axis] - 1
-            if len(expr) == 4:
+            if expr.default is not None:
                 inside = inside & (where >= 0) & (where <= limit)
             indices[axis] = np.clip(where, 0, limit)
         cells = operand[tuple(indices)] if indices else operand
         if cells.dtype != np.int64:
             cells = cells.astype(np.float64, copy=False)
-        return cells if len(expr) == 3 else np.where(inside, cells, self.run(expr[3]))
+        return cells if expr.default is None else np.where(inside, cells, self.run(expr.default))
 
-    def strided(self, expr: Expr) -> Array | None:
+    def strided(self, expr: At) -> Array | None:
         """The operand as a view along the index axes, if its indices are linear and inside."""
-        operand = self.operands[expr[1]]
+        operand = self.operands[expr.operand]
         offset = 0
         strides = [0] * self.rank
         used: set[int] = set()
-        for axis, part in enumerate(expr[2]):
+        for axis, part in enumerate(expr.where):
             linear = self._linear(part)
             if linear is None:
                 return None
@@ -342,20 +261,21 @@ class Evaluator:
             return expr, {}
         if isinstance(expr, str):
             return (0, {expr: 1}) if expr in self.axes else None
-        head = expr[0]
-        if head == "add" or head == "sub":
+        if not isinstance(expr, Op):
+            return None
+        if expr.head in ("add", "sub"):
             total, terms = 0, dict[str, int]()
-            for place, part in enumerate(expr[1:]):
+            for place, part in enumerate(expr.args):
                 inner = self._linear(part)
                 if inner is None:
                     return None
-                sign = -1 if head == "sub" and place else 1
+                sign = -1 if expr.head == "sub" and place else 1
                 total += sign * inner[0]
                 for name, factor in inner[1].items():
                     terms[name] = terms.get(name, 0) + sign * factor
             return total, terms
-        if head == "mul" and len(expr) == 3:
-            left, right = self._linear(expr[1]), self._linear(expr[2])
+        if expr.head == "mul" and len(expr.args) == 2:
+            left, right = self._linear(expr.args[0]), self._linear(expr.args[1])
             if left is None or right is None or (left[1] and right[1]):
                 return None
             if left[1]:
@@ -385,14 +305,3 @@ def _along(axis: int, rank: int, start: int, stop: int) -> Array:
     shape = [1] * rank
     shape[axis] = stop - start
     return np.arange(start, stop).reshape(shape)
-
-
-def _real(array: Array) -> Array:
-    return array.astype(np.float64, copy=False)
-
-
-def _fold(function: Callable[[Array, Array], Array], parts: list[Array]) -> Array:
-    total = parts[0]
-    for part in parts[1:]:
-        total = function(total, part)
-    return total

@@ -1,37 +1,25 @@
 """One number, where it came from: arithmetic with real operands, formula, line and words."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import TraceError
-from cutaway.glass.address import Cell, spell
-from cutaway.glass.evaluate import Evaluator, evaluate
-from cutaway.glass.expr import Expr, children
+from cutaway.glass.address import Cell
+from cutaway.glass.evaluate import evaluate
+from cutaway.glass.expr import Expr, Node, Reduction, at_cell
 from cutaway.glass.mathml import mathml
 from cutaway.glass.names import Site, shown_path, source_of
+from cutaway.glass.numbers import plain, show
+from cutaway.glass.reads import Operands, behind, named_cell
 from cutaway.glass.rules import Rule
 from cutaway.glass.values import Value
 from cutaway.glass.words import fill, words
-from cutaway.glass.write import Token, Writer, show, substitute
+from cutaway.glass.write import Token, Writer
 
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
-
-Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Operand:
-    """A number that went into another, and its address."""
-
-    address: str
-    value: float
 
 
 @dataclass(frozen=True)
@@ -95,9 +83,9 @@ class Explanation:
         return self.cell.value.path
 
     @cached_property
-    def operands(self) -> "Operands":
+    def operands(self) -> Operands:
         """Every number it was made of, in reading order, with addresses to go on from."""
-        return Operands(self._operands())
+        return Operands.of(self.trace, self.rule.expr, self._args, self.cell.indices)
 
     @property
     def formula(self) -> str:
@@ -142,18 +130,6 @@ class Explanation:
     @property
     def _args(self) -> tuple[int, ...]:
         return self.trace.rule(self.cell.value)[1]
-
-    def _operands(self) -> "Iterator[_Read]":
-        inputs = [self.trace.values[arg] for arg in self._args]
-        if self.rule.expr is None:
-            for each in inputs:
-                if each.cells == 1:
-                    yield _Read(each, [np.zeros(1, np.int64)] * len(each.shape), each.array())
-            return
-        arrays = [each.array() for each in inputs]
-        known = {f"i{axis}": place for axis, place in enumerate(self.cell.indices)}
-        for number, places in reads(substitute(self.rule.expr, known), arrays):
-            yield named_read(self.trace, inputs[number], arrays[number], places)
 
     def to_dict(self, *, limit: int = 200) -> dict[str, Any]:
         """Plain data, ready for JSON; at most `limit` operands."""
@@ -231,199 +207,17 @@ def explain(trace: "Trace", address: str, *, terms: int = 4) -> Explanation:
         ) from None
     spans = [(place, place + 1) for place in cell.indices]
     recomputed = float(evaluate(rule.expr, arrays, cell.value.shape, spans).reshape(()))
-    known = {f"i{axis}": place for axis, place in enumerate(cell.indices)}
     writer = Writer(arrays, terms)
-    body = writer.write(substitute(rule.expr, known))
+    body = writer.write(at_cell(rule.expr, cell.indices))
     tokens = [[Token(opening), *body], *writer.lines]
     return Explanation(trace, cell, through, rule, value, recomputed, tokens)
 
 
-def behind(trace: "Trace", cell: Cell) -> Cell:
-    """The cell a view's cell is."""
-    rule, args = trace.rule(cell.value)
-    known = {f"i{axis}": place for axis, place in enumerate(cell.indices)}
-    where = substitute(rule.expr, known)[2]
-    indices = tuple(int(Evaluator([], []).run(part)) for part in where)
-    return Cell(trace.values[args[0]], indices)
-
-
-def named_cell(trace: "Trace", cell: Cell) -> Cell:
-    """Follow views without a name, so that the reader meets the author's."""
-    while cell.value.name is None and trace.rule(cell.value)[0].kind == "view":
-        cell = behind(trace, cell)
-    return cell
-
-
-@dataclass(frozen=True)
-class _Read:
-    """Many cells of one value."""
-
-    value: Value
-    places: list[Array]  # one flat array of indices an axis
-    numbers: Array
-
-
-def named_read(trace: "Trace", value: Value, array: Array, places: list[Array]) -> _Read:
-    """Cells of a value, views without a name followed for all of them at once."""
-    count = len(places[0]) if places else 1
-    numbers = array[tuple(places)] if places else array.reshape(1)
-    while value.name is None:
-        rule, args = trace.rule(value)
-        if rule.kind != "view":
-            break
-        evaluator = Evaluator([], [(0, count)])
-        for axis, place in enumerate(places):
-            evaluator.variables[f"i{axis}"] = place
-            evaluator.axes.pop(f"i{axis}", None)
-        places = [
-            np.broadcast_to(evaluator.run(part), (count,)).astype(np.int64) for part in rule.expr[2]
-        ]
-        value = trace.values[args[0]]
-    return _Read(value, places, numbers)
-
-
-class Operands(Sequence[Operand]):
-    """The operands of a cell, each once; addresses are spelt when they are looked at."""
-
-    def __init__(self, reads: Iterator[_Read]) -> None:
-        self._reads = list(reads)
-        owners, flats, homes, spots = [], [], [], []
-        for number, read in enumerate(self._reads):
-            count = len(read.numbers)
-            flat = np.zeros(count, np.int64)
-            for place, size in zip(read.places, read.value.shape, strict=True):
-                flat = flat * size + place
-            owners.append(np.full(count, read.value.id))
-            flats.append(flat)
-            homes.append(np.full(count, number))
-            spots.append(np.arange(count))
-        if not owners:
-            self._order = np.zeros((0, 2), np.int64)
-            return
-        keys = np.stack([np.concatenate(owners), np.concatenate(flats)], axis=1)
-        _, first = np.unique(keys, axis=0, return_index=True)
-        kept = np.sort(first)
-        self._order = np.stack([np.concatenate(homes), np.concatenate(spots)], axis=1)[kept]
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    @overload
-    def __getitem__(self, which: int) -> Operand: ...
-    @overload
-    def __getitem__(self, which: slice) -> list[Operand]: ...
-    def __getitem__(self, which: int | slice) -> Operand | list[Operand]:
-        if isinstance(which, slice):
-            return [self[place] for place in range(*which.indices(len(self)))]
-        home, spot = self._order[which]
-        read = self._reads[home]
-        indices = tuple(int(place[spot]) for place in read.places)
-        return Operand(spell(read.value.address, indices), float(read.numbers[spot]))
-
-
-def reads(expr: Expr, arrays: list[Array]) -> Iterator[tuple[int, list[Array]]]:
-    """The places each operand is read at, as flat index arrays, in reading order."""
-    yield from _Reader(arrays).walk(expr, [], None)
-
-
-class _Reader:
-    """Walks an expression the way it is evaluated, noting what is read."""
-
-    def __init__(self, arrays: list[Array]) -> None:
-        self.arrays = arrays
-
-    def walk(
-        self, expr: Expr, ranges: list[tuple[str, int]], mask: Expr | None
-    ) -> Iterator[tuple[int, list[Array]]]:
-        if not isinstance(expr, tuple):
-            return
-        head = expr[0]
-        if head == "at":
-            yield from self._read(expr, ranges, mask)
-            for part in expr[2]:
-                yield from self.walk(part, ranges, mask)
-            return
-        if head == "let":
-            yield from self.walk(expr[2], ranges, mask)
-            body = expr[3]
-            if _free(expr[2], {name for name, _ in ranges}):
-                body = substitute(body, {})
-            else:
-                value = float(Evaluator(self.arrays, []).run(expr[2]))
-                from cutaway.glass.expr import number
-
-                body = substitute(body, {expr[1]: number(value)})
-            yield from self.walk(body, ranges, mask)
-            return
-        if head in ("sum", "prod", "max", "min", "argmax", "argmin", "kth", "argkth"):
-            inner = [*ranges, *expr[1]]
-            body = expr[2]
-            if isinstance(body, tuple) and body[0] == "where" and body[3] == 0:
-                limit = body[1] if mask is None else ("and", mask, body[1])
-                yield from self.walk(body[2], inner, limit)
-                yield from self.walk(body[1], inner, limit)
-                return
-            yield from self.walk(body, inner, mask)
-            return
-        if head == "where":
-            yield from self._choice(expr, ranges, mask)
-            return
-        for part in children(expr):
-            yield from self.walk(part, ranges, mask)
-
-    def _choice(
-        self, expr: Expr, ranges: list[tuple[str, int]], mask: Expr | None
-    ) -> Iterator[tuple[int, list[Array]]]:
-        if not ranges:
-            chosen = expr[2] if float(Evaluator(self.arrays, []).run(expr[1])) != 0 else expr[3]
-            yield from self.walk(chosen, ranges, mask)
-        else:
-            yes = expr[1] if mask is None else ("and", mask, expr[1])
-            no = ("not", expr[1]) if mask is None else ("and", mask, ("not", expr[1]))
-            yield from self.walk(expr[2], ranges, yes)
-            yield from self.walk(expr[3], ranges, no)
-        yield from self.walk(expr[1], ranges, mask)
-
-    def _read(
-        self, expr: Expr, ranges: list[tuple[str, int]], mask: Expr | None
-    ) -> Iterator[tuple[int, list[Array]]]:
-        used = [
-            (name, size)
-            for name, size in ranges
-            if _mentions(expr, name) or (mask is not None and _mentions(mask, name))
-        ]
-        evaluator = Evaluator(self.arrays, [])
-        evaluator._bind(used)
-        shape = tuple(size for _, size in used)
-        with np.errstate(all="ignore"):
-            keep = np.ones(shape, dtype=bool)
-            if mask is not None:
-                keep = keep & (np.broadcast_to(evaluator.run(mask), shape) != 0)
-            places = []
-            for axis, part in enumerate(expr[2]):
-                place = np.broadcast_to(evaluator.run(part), shape).astype(np.int64)
-                keep = keep & (place >= 0) & (place < self.arrays[expr[1]].shape[axis])
-                places.append(place)
-        yield expr[1], [place[keep] for place in places]
-
-
-def _mentions(expr: Expr, name: str) -> bool:
-    if expr == name:
-        return True
-    return isinstance(expr, tuple) and any(_mentions(part, name) for part in children(expr))
-
-
-def _free(expr: Expr, names: set[str]) -> bool:
-    return any(_mentions(expr, name) for name in names)
-
-
-def terms_of(expr: Expr) -> int:
-    """How many terms the first reduction of an expression has."""
-    if not isinstance(expr, tuple):
-        return 1
-    if expr[0] in ("sum", "prod", "max", "min", "argmax", "argmin", "kth", "argkth"):
-        return int(np.prod([size for _, size in expr[1]]))
-    return max((terms_of(part) for part in children(expr)), default=1)
+def terms_of(expr: Expr | None) -> int:
+    """How many terms the largest outermost reduction of an expression has."""
+    if isinstance(expr, Reduction):
+        return expr.terms
+    return max(map(terms_of, expr.parts), default=1) if isinstance(expr, Node) else 1
 
 
 def short_name(trace: "Trace", value: Value) -> str:
@@ -448,12 +242,3 @@ def described(trace: "Trace", site: Site) -> Source:
     return Source(
         shown_path(site.code), site.code.co_qualname, site.line, site.statement, first, text
     )
-
-
-def plain(value: float) -> float | str:
-    """A number for JSON, which cannot write NaN and infinity."""
-    if value != value:
-        return "nan"
-    if value in (float("inf"), float("-inf")):
-        return "inf" if value > 0 else "-inf"
-    return value

@@ -64,7 +64,10 @@ def _single(single: Any, name: str, own: dict[str, Any]) -> Tensor:
         bound = values[1]
         result = (by_tensor if isinstance(bound, Tensor) else by_number)(values[0], bound)
         return values[0].copy_(result) if name.endswith("_") else result
-    result = single(*values[:2]) if plain == "norm" else single(*values)
+    if plain == "norm":
+        result = single(values[0], own.get("ord", 2), dtype=own.get("dtype"))
+        return result
+    result = single(*values)
     return result
 
 

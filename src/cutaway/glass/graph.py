@@ -16,8 +16,6 @@ from cutaway.glass.values import OpCall
 if TYPE_CHECKING:
     from cutaway.glass.record import Recorder
 
-NO_NUMBER = 2**64 - 1  # leaves have none
-
 
 class GradientLinks:
     """Forward operations by sequence number, and the gradients that arrived."""
@@ -50,16 +48,20 @@ class GradientLinks:
         """Within this block every gradient that reaches a node is linked to its value."""
         self.variables = []
         with ExitStack() as stack:
-            for node in _nodes(roots):
-                variable = getattr(node, "variable", None)
-                if isinstance(variable, Tensor):
-                    self.variables.append(variable)
-                    continue
-                call = self.calls.get(node._sequence_nr())
-                if call is not None:
-                    handle = node.register_prehook(self._arrival(call))
-                    stack.callback(handle.remove)
+            with self.recorder.quiet():
+                self._watch(roots, stack)
             yield
+
+    def _watch(self, roots: Sequence[Tensor], stack: ExitStack) -> None:
+        for node in _nodes(roots):
+            variable = getattr(node, "variable", None)
+            if isinstance(variable, Tensor):
+                self.variables.append(variable)
+                continue
+            call = self.calls.get(node._sequence_nr())
+            if call is not None:
+                handle = node.register_prehook(self._arrival(call))
+                stack.callback(handle.remove)
 
     def _arrival(self, call: OpCall) -> Any:
         def arrived(gradients: tuple[Tensor | None, ...]) -> None:

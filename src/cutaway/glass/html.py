@@ -16,18 +16,17 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cutaway.glass.compact import compact_script, compact_style
+from cutaway.glass.fitting import LIMIT, fitting
+
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
 
-LANGUAGES = ("en", "zh")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
-_LITERAL = re.compile(r'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
-_BLANKS = re.compile(r" ?(=>|===|!==|[{}(),;:=<>?&|]+) ?")
-# A line may end behind such a sign, or begin with one, without a meaning of its own.
-_TURN = re.compile(r"([{(\[,;:?=|&+*])\n|\n([)\]}.?:|&=+*,])")
-_COMMENT = re.compile(r"/\*\*.*?\*/ ?", re.DOTALL)
-_REMARK = re.compile(r"\s*// .*$", re.MULTILINE)  # addresses have no blank behind their slashes
+LARGEST = 8 << 20  # bytes of numbers that a notebook's cell carries
+LINES = 200  # of a larger trace's tree
+STYLES = ("base", "frame", "map", "matrix", "inspector", "translate", "views", "play", "screens")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,8 @@ def web(name: str) -> str:
 def script() -> str:
     """All modules of the page as one script, in the order they need each other.
 
-    Each module becomes a function of its own, so that names never meet.
+    Each module becomes the body of a function, so that names of two modules cannot clash. Comments
+    and indentation stay in the sources.
     """
     done: list[str] = []
     parts: list[str] = []
@@ -64,24 +64,11 @@ def script() -> str:
         done.append(name)
         exports = ", ".join(_EXPORT.findall(text))
         body = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_scope(found[2])};", text)
-        body = _REMARK.sub("", _COMMENT.sub("", _EXPORT.sub("", body)))
-        lines = (_squeezed(line.strip()) for line in body.splitlines())
-        inside = _TURN.sub(r"\1\2", "\n".join(line for line in lines if line))
-        parts.append(f"const {_scope(name)} = (() => {{\n{inside}\nreturn {{ {exports} }};\n}})();")
+        body = _EXPORT.sub("", body)
+        parts.append(f"const {_scope(name)} = (() => {{\n{body}return {{ {exports} }};\n}})();")
 
     add("app")
-    return "\n".join(parts) + "\n"
-
-
-def _squeezed(line: str) -> str:
-    """A line of code without the blanks that only people need; texts and patterns stay."""
-    parts = _LITERAL.split(line)
-    if any(part.count("{") != part.count("}") for part in parts[1::2]):
-        return line  # a template inside a template
-    for place in range(0, len(parts), 2):
-        if "/" not in parts[place] and "'" not in parts[place]:
-            parts[place] = _BLANKS.sub(r"\1", parts[place])
-    return "".join(parts)
+    return compact_script("\n".join(parts))
 
 
 def _scope(module: str) -> str:
@@ -90,9 +77,16 @@ def _scope(module: str) -> str:
 
 @cache
 def style() -> str:
-    """The style sheet, without the blanks that only people need."""
-    text = re.sub(r"\s+", " ", web("style.css"))
-    return re.sub(r" ?([{};,]) ?", r"\1", text).replace(": ", ":").strip()
+    """The style sheets as one, in the order in which later rules win."""
+    return compact_style("\n".join(web(f"styles/{name}.css") for name in STYLES))
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Languages of the page, by the names of its locale files; English first."""
+    folder = resources.files("cutaway").joinpath("web", "locales")
+    found = {Path(one.name).stem for one in folder.iterdir() if one.name.endswith(".json")}
+    return ("en", *sorted(found - {"en"}))
 
 
 def data_block(name: str, value: Any) -> str:
@@ -106,7 +100,8 @@ def document(boot: dict[str, Any], *, carried: Sequence[Carried] = (), inline: b
     text = web("index.html")
     blocks = [data_block("boot", boot)]
     blocks += [
-        data_block(f"locale-{code}", json.loads(web(f"locales/{code}.json"))) for code in LANGUAGES
+        data_block(f"locale-{code}", json.loads(web(f"locales/{code}.json")))
+        for code in languages()
     ]
     blocks += [
         f'<script type="application/octet-stream" id="trace-{html.escape(item.key)}">'
@@ -140,8 +135,10 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def carry(trace: "Trace", *, key: str = "0", title: str = "") -> Carried:
-    """A trace made ready to travel in a file."""
+def carry(
+    trace: "Trace", *, key: str = "0", title: str = "", at: str = "", limit: int | None = LIMIT
+) -> Carried:
+    """A trace made ready to travel in a file: of more than `limit` bytes what the view needs."""
     from cutaway.glass.store import bundle
 
     if any(value.phase in ("backward", "update") for value in trace.values):
@@ -149,12 +146,25 @@ def carry(trace: "Trace", *, key: str = "0", title: str = "") -> Carried:
     else:
         told = "translation" in trace.meta or "target" in trace.labels
         kind = "translation" if told else "trace"
-    return Carried(key, title or str(trace.meta.get("model", "")), kind, bundle(trace))
+    data = bundle(trace, fitting(trace, at, limit))
+    return Carried(key, title or str(trace.meta.get("model", "")), kind, data)
 
 
-def to_html(*traces: "Trace", at: str = "", language: str = "en", title: str = "") -> str:
-    """One self-contained file with everything still clickable; opens at an address if given."""
-    carried = [carry(trace, key=str(place)) for place, trace in enumerate(traces)]
+def to_html(
+    *traces: "Trace",
+    at: str = "",
+    language: str = "en",
+    title: str = "",
+    limit: int | None = LIMIT,
+) -> str:
+    """One self-contained file with everything still clickable; opens at an address if given.
+
+    Of a trace with more than `limit` bytes of numbers it holds what the view needs: the module of
+    `at`, then what the run computed, then weights, small ones first. None: everything.
+    """
+    carried = [
+        carry(trace, key=str(place), at=at, limit=limit) for place, trace in enumerate(traces)
+    ]
     return carried_html(carried, at=at, language=language, title=title)
 
 
@@ -174,14 +184,36 @@ def carried_html(
 
 
 def write_html(
-    trace: "Trace", path: str | Path, *, at: str = "", language: str = "en", title: str = ""
+    trace: "Trace",
+    path: str | Path,
+    *,
+    at: str = "",
+    language: str = "en",
+    title: str = "",
+    limit: int | None = LIMIT,
 ) -> None:
-    """Write a trace as one HTML file that works offline."""
-    Path(path).write_text(to_html(trace, at=at, language=language, title=title), encoding="utf-8")
+    """Write a trace as one HTML file that works offline; what it holds: `to_html`."""
+    text = to_html(trace, at=at, language=language, title=title, limit=limit)
+    Path(path).write_text(text, encoding="utf-8")
 
 
 def page(trace: "Trace", *, height: int = 720) -> str:
-    """The same file inside a notebook: an iframe that holds it, cut off from the notebook."""
+    """The same file inside a notebook: an iframe that holds it, cut off from the notebook.
+
+    A notebook keeps what it shows, so a large trace is shown as the list of its values.
+    """
+    buffers = {id(value.buffer): value.buffer for value in trace.values if value.buffer is not None}
+    size = sum(buffer.bytes for buffer in buffers.values())
+    if size > LARGEST:
+        tree = trace.tree().split("\n")
+        more = [f"… and {len(tree) - LINES:,} more lines: trace.tree()"] if tree[LINES:] else []
+        advice = (
+            f"{size / 1e6:,.0f} MB of numbers; a notebook shows up to {LARGEST / 1e6:,.0f} MB. "
+            'Write a file of its own with cutaway.glass.html.write_html(trace, "run.html"), or '
+            'record fewer numbers with glass.record(model, select="…").'
+        )
+        text = "\n".join((repr(trace), advice, "", *tree[:LINES], *more))
+        return f"<pre>{html.escape(text)}</pre>"
     inside = html.escape(to_html(trace), quote=True)
     return (
         f'<iframe srcdoc="{inside}" sandbox="allow-scripts allow-downloads" '

@@ -1,6 +1,7 @@
 """Rules as formulas: MathML in which {out}, {0}, {1}, … stand for names."""
 
-from cutaway.glass.expr import Expr
+from cutaway.glass.expr import Arg, At, Cast, Expr, Fold, Kth, Let, Op, op
+from cutaway.glass.numbers import root
 
 _LETTERS = {
     1: ("i",),
@@ -25,6 +26,8 @@ _INFIX = {
     "bitxor": "⊻",
 }
 _BIG = {"sum": "∑", "prod": "∏"}
+_CONSTANTS = {"inf": "<mi>∞</mi>", "-inf": "<mo>−</mo><mi>∞</mi>", "nan": "<mi>NaN</mi>"}
+_FUNCTIONS = {"maximum": "max", "minimum": "min", "sigmoid": "σ"}
 
 
 def mathml(expr: Expr, rank: int, out: str = "{out}") -> str:
@@ -32,8 +35,7 @@ def mathml(expr: Expr, rank: int, out: str = "{out}") -> str:
     writer = _Writer(rank)
     index = [writer.variable(f"i{axis}") for axis in range(rank)]
     left = _sub(f"<mi>{out}</mi>", index)
-    lines = writer.lines(expr)
-    rows = [f"{left}<mo>=</mo>{lines[-1]}"]
+    rows = [f"{left}<mo>=</mo>{writer.write(expr)}"]
     rows += [f"{name}<mo>=</mo>{body}" for name, body in writer.lets]
     if len(rows) == 1:
         return f'<math display="block"><mrow>{rows[0]}</mrow></math>'
@@ -54,9 +56,6 @@ class _Writer:
         self.names = {f"i{axis}": letters[axis] if letters else f"i{axis}" for axis in range(rank)}
         self.lets: list[tuple[str, str]] = []
 
-    def lines(self, expr: Expr) -> list[str]:
-        return [self.write(expr)]
-
     def variable(self, name: str) -> str:
         shown = self.names.get(name, name)
         letter = shown.rstrip("0123456789")
@@ -65,85 +64,88 @@ class _Writer:
         return f"<mi>{shown}</mi>"
 
     def write(self, expr: Expr, level: int = 0) -> str:
-        if isinstance(expr, str):
-            return self.variable(expr)
-        if not isinstance(expr, tuple):
-            return _number(expr)
-        head = expr[0]
-        if head == "at":
-            index = [self.write(part) for part in expr[2]]
-            return _sub(f"<mi>{{{expr[1]}}}</mi>", index)
-        if head == "let":
-            self.lets.append((self.variable(expr[1]), self.write(expr[2])))
-            return self.write(expr[3], level)
-        if head in ("add", "sub"):
-            parts = [self.write(expr[1], 1)]
-            for part in expr[2:]:
-                negative = isinstance(part, (int, float)) and part < 0
-                sign = "−" if (head == "sub") != negative else "+"
-                shown = -part if negative else part
-                parts.append(f"<mo>{sign}</mo>{self.write(shown, 1 + (head == 'sub'))}")
-            return _paren("".join(parts), level > 1)
-        if head == "mul":
-            body = "<mo>·</mo>".join(self.write(part, 2) for part in expr[1:])
-            return _paren(body, level > 2)
-        if head == "div":
-            top, bottom = self.write(expr[1]), self.write(expr[2])
-            return f"<mfrac><mrow>{top}</mrow><mrow>{bottom}</mrow></mfrac>"
-        return self._other(expr, level)
+        match expr:
+            case str():
+                return self.variable(expr)
+            case Op():
+                return self._operator(expr, level)
+            case At(operand, where):
+                return _sub(f"<mi>{{{operand}}}</mi>", [self.write(part) for part in where])
+            case Let(name, value, body):
+                self.lets.append((self.variable(name), self.write(value)))
+                return self.write(body, level)
+            case Cast(dtype, value):
+                return f"<mi>{dtype}</mi><mo>(</mo>{self.write(value)}<mo>)</mo>"
+            case Fold() | Arg() | Kth():
+                return self._reduction(expr, level)
+            case int() | float():
+                return _number(expr)
+        raise TypeError(f"{expr!r:.80} has no formula")
 
-    def _other(self, expr: Expr, level: int) -> str:
-        head = expr[0]
-        if head == "neg":
-            return _paren(f"<mo>−</mo>{self.write(expr[1], 2)}", level > 1)
-        if head == "exp":
-            return f"<msup><mi>e</mi><mrow>{self.write(expr[1])}</mrow></msup>"
-        if head == "pow":
-            return f"<msup>{_row(self.write(expr[1], 3))}{_row(self.write(expr[2]))}</msup>"
-        if head == "sqrt":
-            return f"<msqrt>{self.write(expr[1])}</msqrt>"
-        if head == "rsqrt":
-            return f"<mfrac><mn>1</mn><msqrt>{self.write(expr[1])}</msqrt></mfrac>"
-        if head == "recip":
-            return f"<mfrac><mn>1</mn><mrow>{self.write(expr[1])}</mrow></mfrac>"
-        if head == "abs":
-            return f"<mrow><mo>|</mo>{self.write(expr[1])}<mo>|</mo></mrow>"
-        if head in ("floor", "idiv"):
-            inner = self.write(expr[1] if head == "floor" else ("div", expr[1], expr[2]))
-            return f"<mrow><mo>⌊</mo>{inner}<mo>⌋</mo></mrow>"
-        if head in _INFIX:
-            body = f"{self.write(expr[1], 2)}<mo>{_INFIX[head]}</mo>{self.write(expr[2], 2)}"
-            return _paren(body, level > 0)
-        if head in _BIG:
-            under = "<mo>,</mo>".join(self.variable(name) for name, _ in expr[1])
-            body = expr[2]
-            if isinstance(body, tuple) and body[0] == "where" and body[3] == 0:
-                under += f"<mo>:</mo>{self.write(body[1])}"
-                body = body[2]
-            big = f"<munder><mo>{_BIG[head]}</mo><mrow>{under}</mrow></munder>"
+    def _operator(self, expr: Op, level: int) -> str:
+        match expr.head, expr.args:
+            case ("add" | "sub") as head, args:
+                parts = [self.write(args[0], 1)]
+                for part in args[1:]:
+                    negative = isinstance(part, (int, float)) and part < 0
+                    sign = "−" if (head == "sub") != negative else "+"
+                    shown = -part if isinstance(part, (int, float)) and negative else part
+                    parts.append(f"<mo>{sign}</mo>{self.write(shown, 1 + (head == 'sub'))}")
+                return _paren("".join(parts), level > 1)
+            case "mul", args:
+                return _paren("<mo>·</mo>".join(self.write(part, 2) for part in args), level > 2)
+            case "div", (top, bottom):
+                return f"<mfrac>{_row(self.write(top))}{_row(self.write(bottom))}</mfrac>"
+            case "neg", (x,):
+                return _paren(f"<mo>−</mo>{self.write(x, 2)}", level > 1)
+            case "exp", (x,):
+                return f"<msup><mi>e</mi>{_row(self.write(x))}</msup>"
+            case "pow", (base, power):
+                return f"<msup>{_row(self.write(base, 3))}{_row(self.write(power))}</msup>"
+            case "sqrt", (x,):
+                return f"<msqrt>{self.write(x)}</msqrt>"
+            case "rsqrt", (x,):
+                return f"<mfrac><mn>1</mn><msqrt>{self.write(x)}</msqrt></mfrac>"
+            case "recip", (x,):
+                return f"<mfrac><mn>1</mn>{_row(self.write(x))}</mfrac>"
+            case "abs", (x,):
+                return f"<mrow><mo>|</mo>{self.write(x)}<mo>|</mo></mrow>"
+            case "floor", (x,):
+                return f"<mrow><mo>⌊</mo>{self.write(x)}<mo>⌋</mo></mrow>"
+            case "idiv", (left, right):
+                return self.write(op("floor", op("div", left, right)))
+            case "where", (test, yes, no):
+                condition, first, second = self.write(test), self.write(yes), self.write(no)
+                rows = (
+                    f"<mtr><mtd>{first}</mtd><mtd><mtext>if </mtext>{condition}</mtd></mtr>"
+                    f"<mtr><mtd>{second}</mtd><mtd><mtext>else</mtext></mtd></mtr>"
+                )
+                return f'<mrow><mo>{{</mo><mtable columnalign="left">{rows}</mtable></mrow>'
+            case head, (left, right) if head in _INFIX:
+                body = f"{self.write(left, 2)}<mo>{_INFIX[head]}</mo>{self.write(right, 2)}"
+                return _paren(body, level > 0)
+            case head, () if head in _CONSTANTS:
+                return _CONSTANTS[head]
+            case head, args:
+                inner = "<mo>,</mo>".join(self.write(part) for part in args)
+                return f"<mi>{_FUNCTIONS.get(head, head)}</mi><mo>(</mo>{inner}<mo>)</mo>"
+
+    def _reduction(self, expr: Fold | Arg | Kth, level: int) -> str:
+        under = "<mo>,</mo>".join(map(self.variable, expr.binds))
+        body = expr.body
+        if isinstance(expr, Fold) and expr.kind in _BIG:
+            match body:
+                case Op("where", (test, yes, 0)):
+                    under += f"<mo>:</mo>{self.write(test)}"
+                    body = yes
+            big = f"<munder><mo>{_BIG[expr.kind]}</mo><mrow>{under}</mrow></munder>"
             return _paren(f"{big}{self.write(body, 2)}", level > 2)
-        if head in ("max", "min", "argmax", "argmin", "kth", "argkth"):
-            under = "<mo>,</mo>".join(self.variable(name) for name, _ in expr[1])
-            label = {"kth": "rank", "argkth": "place"}.get(head, head)
-            if head in ("kth", "argkth"):
-                under = f"{under}<mo>;</mo>{self.write(expr[3])}"
-            return f"<munder><mi>{label}</mi><mrow>{under}</mrow></munder>{self.write(expr[2], 2)}"
-        if head == "where":
-            test, yes, no = (self.write(part) for part in expr[1:])
-            rows = (
-                f"<mtr><mtd>{yes}</mtd><mtd><mtext>if </mtext>{test}</mtd></mtr>"
-                f"<mtr><mtd>{no}</mtd><mtd><mtext>else</mtext></mtd></mtr>"
-            )
-            return f'<mrow><mo>{{</mo><mtable columnalign="left">{rows}</mtable></mrow>'
-        if head == "cast":
-            return f"<mi>{expr[1]}</mi><mo>(</mo>{self.write(expr[2])}<mo>)</mo>"
-        if head in ("inf", "-inf", "nan"):
-            return {"inf": "<mi>∞</mi>", "-inf": "<mo>−</mo><mi>∞</mi>", "nan": "<mi>NaN</mi>"}[
-                head
-            ]
-        inner = "<mo>,</mo>".join(self.write(part) for part in expr[1:])
-        label = {"maximum": "max", "minimum": "min", "sigmoid": "σ"}.get(head, head)
-        return f"<mi>{label}</mi><mo>(</mo>{inner}<mo>)</mo>"
+        if isinstance(expr, Kth):
+            label = "rank" if expr.result is None else "place"
+            under = f"{under}<mo>;</mo>{self.write(expr.nth)}"
+        else:
+            label = expr.kind
+        return f"<munder><mi>{label}</mi><mrow>{under}</mrow></munder>{self.write(body, 2)}"
 
 
 def _row(body: str) -> str:
@@ -157,11 +159,7 @@ def _paren(body: str, needed: bool) -> str:
 def _number(value: float) -> str:
     if value < 0:
         return f"<mo>−</mo>{_number(-value)}"
-    square = value * value
-    if (
-        not float(value).is_integer()
-        and abs(square - round(square)) < 1e-12 * square
-        and square > 1
-    ):
-        return f"<msqrt><mn>{round(square)}</mn></msqrt>"
+    inside = root(value)
+    if inside is not None:
+        return f"<msqrt><mn>{inside}</mn></msqrt>"
     return f"<mn>{value:.6g}</mn>"

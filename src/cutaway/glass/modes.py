@@ -4,16 +4,21 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch._ops import HigherOrderOperator
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from cutaway.glass import decompose
+from cutaway.glass.origin import EXPOSES, READS
 from cutaway.glass.schema import schema_of
 
 if TYPE_CHECKING:
     from cutaway.glass.record import Recorder
 
 _BACKWARD: Any = torch.Tensor.backward
+_KEYS: Any = torch._C._TorchDispatchModeKey
+_FAKE, _PROXY, _FUNCTIONAL = _KEYS.FAKE, _KEYS.PROXY, _KEYS.FUNCTIONAL
+_NO_DISPATCH: Any = torch._C._disabled_torch_dispatch_impl
 
 
 class Functions(TorchFunctionMode):
@@ -32,16 +37,20 @@ class Functions(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         recorder = self.recorder
-        if recorder.busy:
+        if recorder.busy or abstract():
             return func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        if (name in EXPOSES or name in READS) and args and isinstance(args[0], Tensor):
+            with recorder.quiet():
+                recorder.leaves(args[0], name)
         if func is _BACKWARD:
             roots = [args[0]]
             return recorder.backward(lambda: func(*args, **kwargs), roots)
         if func is torch.autograd.grad:
-            outputs = args[0] if args else kwargs["outputs"]
+            outputs = args[0] if args else kwargs.get("outputs", ())
             roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
             return recorder.backward(lambda: func(*args, **kwargs), roots)
-        if func is torch.nn.functional.scaled_dot_product_attention:
+        if func is torch.nn.functional.scaled_dot_product_attention and not _any_nested(args):
             with self:  # its lines are the author's lines now
                 return decompose.scaled_dot_product_attention(*args, **kwargs)
         if func is torch.nn.functional.multi_head_attention_forward:
@@ -57,6 +66,8 @@ class Functions(TorchFunctionMode):
 
 class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Every ATen operation, forward, backward and update."""
+
+    supports_higher_order_operators = True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -75,8 +86,12 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        if self.recorder.busy:
+        if self.recorder.busy or abstract():
             return func(*args, **kwargs)
+        if isinstance(func, HigherOrderOperator):
+            return self._higher_order(func, args, kwargs)
+        if any(kind.__torch_dispatch__ is not _NO_DISPATCH for kind in types):
+            return NotImplemented  # a class that computes on tensors of its own: those are seen
         schema = schema_of(func)
         if schema.composite:
             with self:
@@ -91,6 +106,26 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self.recorder.operation(func, args, kwargs)
         finally:
             self.recorder.busy -= 1
+
+    def _higher_order(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An operation on functions: attention by its plain operations, which its kernel in Python
+        calls; other kernels allow no mode within, and what they return is unexplained."""
+        kernel = func.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
+        if kernel is None or not func.name().startswith("flex_attention"):
+            return func(*args, **kwargs)
+        with self:
+            return kernel(*args, **kwargs)
+
+
+def abstract() -> bool:
+    """Whether torch is following a program rather than running it: fake tensors, tracing."""
+    mode: Any = torch._C._get_dispatch_mode
+    tracing: Any = torch._C._get_tracing_state
+    return not (mode(_FAKE) is mode(_PROXY) is mode(_FUNCTIONAL) is tracing() is None)
+
+
+def _any_nested(tensors: tuple[Any, ...]) -> bool:
+    return any(isinstance(tensor, Tensor) and tensor.is_nested for tensor in tensors)
 
 
 def _attention_in_steps(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -20,7 +20,7 @@ import torch
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _GLASS = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_COMPUTING = {"decompose.py", "pair.py", "sentence.py"}  # ours that compute what is recorded
+_COMPUTING = {"decompose.py"}  # ours that computes what is recorded
 _READABLE = (  # torch code written as formulas, with names worth showing
     os.path.join(_TORCH, "nn", "modules", "transformer.py"),
     os.path.join(_TORCH, "optim") + os.sep,
@@ -180,6 +180,8 @@ def _assigned(statement: ast.stmt, node: ast.AST | None) -> tuple[tuple[str, ...
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute):
+            if function.attr.startswith("_foreach_"):  # of a list: each keeps its own name
+                return (), False, False
             if function.attr.endswith("_"):
                 name = _name(function.value)
                 return ((name,) if name else ()), node is statement.value, False

@@ -6,6 +6,7 @@ import torch
 
 from cutaway.glass.address import spell
 from cutaway.glass.explain import explain
+from cutaway.glass.expr import INF, NEG_INF, Expr, walk
 
 if TYPE_CHECKING:
     from cutaway.glass.explain import Explanation
@@ -47,8 +48,6 @@ def first_nonfinite(trace: "Trace") -> "Explanation | None":
     return None
 
 
-def _writes(expr: object) -> bool:
+def _writes(expr: Expr | None) -> bool:
     """Whether a rule contains infinity as a constant."""
-    if isinstance(expr, tuple):
-        return expr in (("inf",), ("-inf",)) or any(_writes(part) for part in expr)
-    return False
+    return expr is not None and any(part in (INF, NEG_INF) for part in walk(expr))

@@ -100,10 +100,16 @@ class Patches:
 class _Patching(Recorder):
     """Follows names like a recorder, keeps no numbers, and replaces results."""
 
+    proves = False
+
     def __init__(self, patches: Patches) -> None:
         nothing = Selection(lambda value: False, None)
         super().__init__(Trace(patches.model), patches.model, nothing)
         self.patches = patches
+
+    def stop(self, error: Exception) -> None:
+        """A patch that cannot be made is an error: the run would not be the one asked for."""
+        raise error
 
     def called(self, tensor: Tensor, path: str, number: int, name: str, *, weak: bool) -> Tensor:
         """The tensor, or its replacement if the author's line gives it a patched name."""

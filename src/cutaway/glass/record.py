@@ -5,10 +5,14 @@ operation, the function mode sees what the author's line called (and swaps fused
 formula), module hooks tell whose code is running, optimizer hooks when weights change.
 """
 
+import logging
+import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from inspect import getattr_static
 from typing import Any
 
 import torch
@@ -22,8 +26,9 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from cutaway.glass.compiled import as_written
 from cutaway.glass.graph import GradientLinks
-from cutaway.glass.modes import Functions, Operations
+from cutaway.glass.modes import Functions, Operations, abstract
 from cutaway.glass.names import (
     READABLE_FUNCTIONS,
     Naming,
@@ -31,14 +36,18 @@ from cutaway.glass.names import (
     is_author,
     naming,
 )
+from cutaway.glass.origin import EXPOSES
 from cutaway.glass.schema import HIDDEN_WRITES, schema_of, slots, tensors_in, with_refs
 from cutaway.glass.select import Selection
-from cutaway.glass.storage import same_cells
+from cutaway.glass.storage import key_of, same_cells
 from cutaway.glass.tensors import Module, Tensors
 from cutaway.glass.trace import Trace
 from cutaway.glass.updates import Updates
 from cutaway.glass.values import OpCall, Value
-from cutaway.model import explicit
+
+LOG = logging.getLogger("cutaway.glass")
+TORCH = os.path.dirname(torch.__file__)
+GLASS = os.path.dirname(__file__)
 
 
 @contextmanager
@@ -49,21 +58,38 @@ def record(
     phases: Sequence[str] | None = None,
     labels: dict[str, Any] | None = None,
     meta: dict[str, Any] | None = None,
+    inputs: Mapping[str, Tensor] | None = None,
+    buffers: Mapping[str, Tensor] | None = None,
 ) -> Iterator[Trace]:
     """Record everything the block computes in this thread; the trace is complete at its end.
 
     `select` keeps only the numbers of values whose address matches (a pattern such as
     "decoder.layers.*", several, or a function), with their direct operands; the structure of the
     run is always kept. `phases` keeps only these phases' numbers. `labels` names positions, see
-    `Trace.label`.
+    `Trace.label`. `inputs` and `buffers` name tensors that are there before the block and that no
+    module holds.
     """
+    model = getattr(model, "_orig_mod", model)  # of a compiled module: what it was made from
     trace = Trace(model)
     trace.meta.update(meta or {})
     recorder = Recorder(trace, model, Selection(select, phases))
+    recorder.know("input", inputs or {})
+    recorder.know("buffer", buffers or {})
     with recorder:
         yield trace
     if labels:
         trace.label(**labels)
+
+
+@dataclass(slots=True)
+class _Under:
+    """An operation under way: what was known before it ran."""
+
+    call: OpCall
+    tensors: list[Tensor]  # its operands
+    refs: dict[int, int]  # values of the operands, by id
+    targets: list[Tensor]  # those it writes to
+    begin: int  # how many values there were
 
 
 class _Tail:
@@ -93,28 +119,39 @@ class Recorder(Tensors):
     # -- entering and leaving ---------------------------------------------------------------
 
     def __enter__(self) -> "Recorder":
-        self.stack = ExitStack()
-        self.stack.enter_context(explicit())
+        with ExitStack() as stack:
+            self._enter(stack)
+            self.stack = stack.pop_all()
+        return self
+
+    def _enter(self, stack: ExitStack) -> None:
+        # A module may offer `while_recorded`: a context in which it computes step by step.
+        modules = self.model.modules() if self.model is not None else ()
+        contexts = {getattr(module, "while_recorded", nullcontext) for module in modules}
+        for context in contexts:
+            stack.enter_context(context())
+        stack.enter_context(as_written())
         for handle in (
             register_module_forward_pre_hook(self._module_begins),
             register_module_forward_hook(self._module_ends, always_call=True),
             register_optimizer_step_pre_hook(self.updates.begins),
             register_optimizer_step_post_hook(self.updates.ends),
         ):
-            self.stack.callback(handle.remove)
-        self.stack.enter_context(Functions(self))
-        self.stack.enter_context(Operations(self))
-        return self
+            stack.callback(handle.remove)
+        stack.enter_context(Functions(self))
+        stack.enter_context(Operations(self))
 
     def __exit__(self, *error: object) -> None:
         self.stack.close()
-        self.release()
-        self.trace.seal()
+        with self.quiet():
+            self.release()
+        with self.quiet():
+            self.trace.seal()
 
     @property
     def here(self) -> bool:
         """Whether this is the recording thread, and not our own bookkeeping."""
-        return not self.busy and threading.get_ident() == self.thread
+        return not self.busy and threading.get_ident() == self.thread and not abstract()
 
     # -- modules ----------------------------------------------------------------------------
 
@@ -125,12 +162,8 @@ class Recorder(Tensors):
         if path is None:
             path = type(module).__name__
         number = self.calls[path] = self.calls.get(path, 0) + 1
-        plain = (
-            not is_author(type(module).forward.__code__)
-            if hasattr(type(module).forward, "__code__")
-            else True
-        )
-        self.modules.append(Module(path, number, plain))
+        code = getattr(getattr_static(type(module), "forward", None), "__code__", None)
+        self.modules.append(Module(path, number, code is None or not is_author(code)))
         self.trace.note_module(path, type(module))
 
     def _module_ends(self, module: nn.Module, inputs: Any, output: Any) -> Any:
@@ -139,10 +172,10 @@ class Recorder(Tensors):
         entry = self.modules.pop()
         if output is None:
             return None
+        result = output
         with self.quiet():
             frame = author_frame(sys._getframe(1))
             part = entry.plain and self.modules and self.modules[-1].plain  # of a Sequential
-            result = output
             if frame is not None and not part:
                 found = naming(frame)
                 if found.exact and found.names:
@@ -165,12 +198,22 @@ class Recorder(Tensors):
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Our own tensor calls are not part of the run."""
+        """Our own tensor calls are not part of the run, and our errors do not end it."""
         self.busy += 1
         try:
             yield
+        except Exception as error:
+            self.stop(error)
         finally:
             self.busy -= 1
+
+    def stop(self, error: Exception) -> None:
+        """An error of the recorder's own ends the recording; the program goes on unrecorded."""
+        self.busy += 1  # for good: modes and hooks pass everything through
+        if not self.trace.stopped:
+            told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            self.trace.meta["stopped"] = f"the recording ended early, the program went on: {told}"
+            LOG.warning("%s", self.trace.stopped)
 
     # -- what the author's line called ------------------------------------------------------
 
@@ -182,14 +225,24 @@ class Recorder(Tensors):
             isinstance(result, (tuple, list)) and any(isinstance(part, Tensor) for part in result)
         ):
             return result
-        frame = author_frame(sys._getframe(2))
-        if frame is None:
-            return result
-        found = naming(frame)
-        if found.exact and found.names:
-            with self.quiet():
-                return self.assign(result, found, frame)
+        frame = sys._getframe(2)
+        with self.quiet():
+            author = author_frame(frame)
+            if author is not None:
+                found = naming(author)
+                if found.exact and found.names:
+                    return self.assign(result, found, author)
         return result
+
+    def leaves(self, tensor: Tensor, method: str) -> None:
+        """Numbers, or the memory they are in, go to code the recorder does not see."""
+        value = self.find(tensor)
+        if value.why:
+            return
+        if value.origin != "source" and self.phase != "update":
+            self.origins.escapes(tensor, method)
+        if method in EXPOSES:
+            self.expose(tensor)
 
     @contextmanager
     def by_statement(self) -> Iterator[None]:
@@ -248,22 +301,41 @@ class Recorder(Tensors):
 
     def operation(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one ATen operation and write down what it did."""
+        under = None
+        with self.quiet():
+            under = self._before(func, args, kwargs)
+        result = func(*args, **kwargs)
+        if under is not None:
+            with self.quiet():
+                self._after(under, result)
+        return result
+
+    def _before(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Under:
+        """Find the operands; copy what is about to be overwritten."""
         schema = schema_of(func)
         bound, tensors = schema.bind(args, kwargs)
         begin = len(self.values)
+        self.creating = schema.name == "aten.lift_fresh.default"
+        self.origins.literal = self.creating and _within_torch(sys._getframe(3))
+        if schema.name == "aten._local_scalar_dense.default":
+            self.leaves(tensors[0], "item")
         refs = {id(tensor): self.find(tensor).id for tensor in tensors}
+        self.creating = False
         arguments = {name: with_refs(value, refs) for name, value in bound.items()}
         written = [bound[name] for name in schema.writes if bound.get(name) is not None]
         if schema.name in HIDDEN_WRITES:
             written += HIDDEN_WRITES[schema.name](bound)
         targets = [tensor for part in written for tensor in tensors_in(part)]
         for tensor in targets:
-            memory = self.memory[tensor.untyped_storage()._cdata]
-            if memory.buffer is not None:
+            memory = self.memory.get(key_of(tensor) or 0)
+            if memory is not None and memory.buffer is not None:
                 memory.buffer.freeze()
-        result = func(*args, **kwargs)
-        call = OpCall(schema.name, arguments)
-        frame = author_frame(sys._getframe(2))
+        return _Under(OpCall(schema.name, arguments), tensors, refs, targets, begin)
+
+    def _after(self, under: _Under, result: Any) -> None:
+        """Write down the results of an operation that has run."""
+        call, refs, targets = under.call, under.refs, under.targets
+        frame = author_frame(sys._getframe(3))
         before = self.phase
         if before == "forward" and torch._C._current_autograd_node() is not None:
             self.phase = "backward"  # autograd's engine, started past Tensor.backward
@@ -280,17 +352,16 @@ class Recorder(Tensors):
                 seen.add(id(changed))
                 self.written(changed, call, place, refs[id(changed)])
             else:
-                self.result(slot, call, place, tensors, refs)
+                self.result(slot, call, place, under.tensors, refs)
         for tensor in targets:
             if id(tensor) not in seen and not any(same_cells(tensor, done) for done in outputs):
                 self.written(tensor, call, len(call.outputs), refs[id(tensor)])
         self._describe(first, frame, links)
         if not self.everything:
-            self.let_go(begin, first, tensors, refs)
+            self.let_go(under.begin, first, under.tensors, refs)
         if self.phase == "forward":
             self.links.forward(call)
         self.phase = before
-        return result
 
     def _describe(self, first: int, frame: Any, forward: int | None) -> None:
         """Line and statement of the values an operation made."""
@@ -333,3 +404,10 @@ class Recorder(Tensors):
             with self.quiet():
                 self.links.leaves()
             self.phase = before
+
+
+def _within_torch(frame: Any) -> bool:
+    """Whether code of torch itself makes a tensor: an optimizer's step count, a default."""
+    while frame is not None and frame.f_code.co_filename.startswith(GLASS):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(TORCH)

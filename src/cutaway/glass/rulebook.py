@@ -3,8 +3,20 @@
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cutaway.glass.expr import Expr, add, at, index, mul, operands, renumber, sub
-from cutaway.glass.rules import Call, Operand, Output, Rule, rules_for
+from cutaway.glass.expr import (
+    Expr,
+    add,
+    all_of,
+    at,
+    choose,
+    index,
+    mul,
+    op,
+    operands,
+    renumber,
+    sub,
+)
+from cutaway.glass.rules import OPAQUE, Call, Operand, Output, Rule, rules_for
 from cutaway.glass.values import OpCall, Ref, Value
 from cutaway.glass.views import Layout, remap, solvable
 
@@ -12,7 +24,6 @@ if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
 
 Found = tuple[Rule, tuple[int, ...]]
-OPAQUE = Rule("opaque", "opaque")
 
 
 def rule_of(trace: "Trace", value: Value) -> Found:
@@ -20,6 +31,8 @@ def rule_of(trace: "Trace", value: Value) -> Found:
     if value.origin == "source":
         kind = value.source or "input"
         return Rule(kind, "source", None, kind), ()
+    if value.why or any(trace.values[place].why for place in value.args):
+        return OPAQUE, value.args
     if value.origin == "view":
         parent = trace.values[value.args[0]]
         where = remap(value.layout, parent.layout)
@@ -65,6 +78,8 @@ def _call_rules(trace: "Trace", call: OpCall) -> list[Found]:
             outputs.append(Output((), "float64"))
         else:
             outputs.append(Output(trace.values[place].shape, trace.values[place].dtype))
+    if any(trace.values[place].why for place in (*ids, *call.outputs) if place is not None):
+        return [(OPAQUE, tuple(ids))] * len(outputs)
     try:
         rules = rules_for(Call(call.op, bound, outputs))
     except LookupError:  # an operand the rule must read was not kept
@@ -97,10 +112,13 @@ def _read(value: Value) -> Any:
 def _overwrite(trace: "Trace", value: Value) -> Found:
     """A whole of which a part was written: the part where it lies, else what was there before."""
     before, written = (trace.values[place] for place in value.args)
+    if not written.cells:
+        where = remap(value.layout, before.layout)
+        return Rule("view", "view", at(0, *(where or index(len(value.shape))))), (before.id,)
     aligned = _aligned(written.layout, value.layout)
     if aligned is None:
         return _scattered(value, before, written)
-    test: Expr = None
+    tests: list[Expr] = []
     inner: dict[int, Expr] = {}
     for axis, (start, step, size, own) in enumerate(aligned):
         here = f"i{axis}"
@@ -109,22 +127,22 @@ def _overwrite(trace: "Trace", value: Value) -> Found:
             if own is not None:
                 inner[own] = here
             continue
-        place: Expr = shifted if step == 1 else ("idiv", shifted, step)
+        place = shifted if step == 1 else op("idiv", shifted, step)
         if size == 1:
-            inside: Expr = ("eq", here, start)
+            inside: Expr = op("eq", here, start)
         else:
-            inside = ("and", ("ge", shifted, 0), ("lt", place, size))
+            inside = op("and", op("ge", shifted, 0), op("lt", place, size))
             if step > 1:
-                inside = ("and", inside, ("eq", ("mod", shifted, step), 0))
+                inside = op("and", inside, op("eq", op("mod", shifted, step), 0))
         if own is not None:
             inner[own] = place
-        test = inside if test is None else ("and", test, inside)
-    new = at(1, *(inner.get(axis, 0) for axis in range(len(written.shape))))
-    old_where = remap(value.layout, before.layout) or index(len(value.shape))
-    old = at(0, *old_where)
-    if test is None:
-        return Rule("overwrite", "join", ("at", 0, new[2])), (written.id,)
-    return Rule("overwrite", "join", ("where", test, new, old)), (before.id, written.id)
+        tests.append(inside)
+    new = [inner.get(axis, 0) for axis in range(len(written.shape))]
+    if not tests:
+        return Rule("overwrite", "join", at(0, *new)), (written.id,)
+    old = remap(value.layout, before.layout) or index(len(value.shape))
+    expr = choose(all_of(*tests), at(1, *new), at(0, *old))
+    return Rule("overwrite", "join", expr), (before.id, written.id)
 
 
 def _scattered(value: Value, before: Value, written: Value) -> Found:
@@ -137,16 +155,15 @@ def _scattered(value: Value, before: Value, written: Value) -> Found:
         value.layout.offset - part.offset,
     )
     inner: list[Expr] = [0] * len(part.shape)
-    test: Expr = ("ge", rest, 0)
+    tests: list[Expr] = [op("ge", rest, 0)]
     for axis in sorted(range(len(part.shape)), key=lambda axis: -part.strides[axis]):
         if part.shape[axis] == 1 or part.strides[axis] == 0:
             continue
-        inner[axis] = ("idiv", rest, part.strides[axis])
-        rest = ("mod", rest, part.strides[axis])
-        test = ("and", test, ("lt", inner[axis], part.shape[axis]))
-    test = ("and", test, ("eq", rest, 0))
-    where = remap(value.layout, before.layout) or index(len(value.shape))
-    expr = ("where", test, at(1, *inner), at(0, *where))
+        inner[axis] = op("idiv", rest, part.strides[axis])
+        rest = op("mod", rest, part.strides[axis])
+        tests.append(op("lt", inner[axis], part.shape[axis]))
+    old = remap(value.layout, before.layout) or index(len(value.shape))
+    expr = choose(all_of(*tests, op("eq", rest, 0)), at(1, *inner), at(0, *old))
     return Rule("overwrite", "join", expr), (before.id, written.id)
 
 

@@ -10,8 +10,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from cutaway.glass.values import TORCH_DTYPES, Buffer, Value
-from cutaway.glass.views import Layout
+from cutaway.glass.origin import has_memory
+from cutaway.glass.values import Buffer, Value
+from cutaway.glass.views import Layout, row_major
 
 Geometry = tuple[int, tuple[int, ...], tuple[int, ...], torch.dtype]
 
@@ -24,6 +25,7 @@ class Memory:
     buffer: Buffer | None
     root: int  # value that covers everything written so far
     known: dict[Geometry, int] = field(default_factory=dict)
+    exposed: int | None = None  # checksum, once code outside torch may write to it
 
 
 def geometry(tensor: Tensor) -> Geometry:
@@ -32,8 +34,20 @@ def geometry(tensor: Tensor) -> Geometry:
 
 
 def layout(tensor: Tensor) -> Layout:
-    """Where a tensor's cells lie in its storage."""
-    return Layout(int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride())
+    """Where a tensor's cells lie in its storage; row-major if it has none."""
+    try:
+        return Layout(int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride())
+    except (NotImplementedError, RuntimeError):
+        shape = shape_of(tensor)
+        return Layout(0, shape, row_major(shape))
+
+
+def shape_of(tensor: Tensor) -> tuple[int, ...]:
+    """The sizes of a tensor's axes; a nested one, which has none, is one row."""
+    try:
+        return tuple(int(size) for size in tensor.shape)
+    except (NotImplementedError, RuntimeError):
+        return (tensor.numel(),)
 
 
 def held_elsewhere(storage: Any, ours: int) -> bool:
@@ -41,10 +55,16 @@ def held_elsewhere(storage: Any, ours: int) -> bool:
     return int(torch._C._storage_Use_Count(storage._cdata)) > ours
 
 
+def key_of(tensor: Tensor) -> int | None:
+    """Which memory a tensor's numbers lie in, if they lie in readable memory of its own."""
+    return tensor.untyped_storage()._cdata if has_memory(tensor) else None
+
+
 def same_cells(left: Tensor, right: Tensor) -> bool:
-    return left.untyped_storage()._cdata == right.untyped_storage()._cdata and geometry(
-        left
-    ) == geometry(right)
+    if left is right:
+        return True
+    key = key_of(left)
+    return key is not None and key == key_of(right) and geometry(left) == geometry(right)
 
 
 def mostly(tensor: Tensor, storage: Any) -> bool:
@@ -64,6 +84,6 @@ def window(tensor: Tensor, storage: Any) -> Buffer:
 
 
 def strided(storage: Any, like: Value) -> Tensor:
-    return torch.empty(0, dtype=TORCH_DTYPES[like.dtype]).set_(
+    return torch.empty(0, dtype=getattr(torch, like.dtype)).set_(
         storage, like.layout.offset, like.shape, like.layout.strides
     )

@@ -15,12 +15,13 @@ from torch import Tensor
 
 from cutaway.errors import TraceError
 from cutaway.glass.explain import Source, described
-from cutaway.glass.expr import from_json
+from cutaway.glass.expr import At
 from cutaway.glass.mathml import mathml
 from cutaway.glass.names import Site
 from cutaway.glass.rules import Rule
 from cutaway.glass.values import DTYPES, TORCH_DTYPES, Buffer, Value
 from cutaway.glass.views import Layout, row_major
+from cutaway.glass.wire import from_json, to_json
 from cutaway.glass.words import words
 
 if TYPE_CHECKING:
@@ -29,14 +30,17 @@ if TYPE_CHECKING:
 FORMAT, VERSION, MAGIC = "cutaway-trace", 1, b"CUTAWAY1"
 
 
-def header(trace: "Trace", *, formulas: bool = True) -> tuple[dict[str, Any], list[Buffer]]:
-    """The header as plain data, and the buffers it numbers."""
-    return _Header(trace, formulas).build()
+def header(
+    trace: "Trace", *, formulas: bool = True, kept: set[int] | None = None
+) -> tuple[dict[str, Any], list[Buffer]]:
+    """The header as plain data, and the buffers it numbers; `kept`: only these (by identity)."""
+    return _Header(trace, formulas, kept).build()
 
 
 class _Header:
-    def __init__(self, trace: "Trace", formulas: bool) -> None:
+    def __init__(self, trace: "Trace", formulas: bool, kept: set[int] | None) -> None:
         self.trace = trace
+        self.kept = kept
         self.formulas = formulas
         self.modules: dict[str, int] = {path: place for place, path in enumerate(trace.modules)}
         self.functions: dict[tuple[str, str, int], int] = {}
@@ -91,7 +95,9 @@ class _Header:
             row["site"] = self._site(value.site)
         if args:
             row["args"] = list(args)
-        if value.buffer is not None:
+        if value.why:
+            row["why"] = value.why
+        if value.buffer is not None and (self.kept is None or id(value.buffer) in self.kept):
             row["buffer"] = self._buffer(value.buffer)
             offset = value.layout.offset - value.buffer.start
             if offset:
@@ -113,7 +119,7 @@ class _Header:
             return known
         row: dict[str, Any] = {"name": rule.name, "kind": rule.kind}
         if rule.expr is not None:
-            row["expr"] = rule.expr
+            row["expr"] = to_json(rule.expr)
             if self.formulas and rule.kind != "view":
                 row["formula"] = mathml(rule.expr, rank)
         if rule.source is not None:
@@ -166,9 +172,9 @@ def raw(tensor: Tensor) -> bytes:
     return bytes(flat.numpy().astype(flat.numpy().dtype.newbyteorder("<"), copy=False).tobytes())
 
 
-def bundle(trace: "Trace") -> bytes:
-    """Header and buffers as one stream."""
-    data, buffers = header(trace)
+def bundle(trace: "Trace", kept: set[int] | None = None) -> bytes:
+    """Header and buffers as one stream; `kept`: only these buffers (by identity)."""
+    data, buffers = header(trace, kept=kept)
     start = 0
     for row, buffer in zip(data["buffers"], buffers, strict=True):
         row["start"] = start
@@ -230,8 +236,9 @@ def load(path: str | Path) -> "Trace":
         file = safe_open(folder / "tensors.safetensors", framework="pt")
     except (OSError, SafetensorError) as error:
         raise TraceError(f"{folder} is no trace: {error}; give a folder trace.save wrote") from None
-    except json.JSONDecodeError as error:
-        raise TraceError(f"{folder / 'trace.json'} is not valid JSON: {error}") from None
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, nested without end
+        told = " ".join(str(error).split())[:200]
+        raise TraceError(f"{folder / 'trace.json'} is not valid JSON: {told}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise TraceError(f"{folder / 'trace.json'} is no trace; expected format {FORMAT!r}")
     if data.get("version") != VERSION:
@@ -241,9 +248,20 @@ def load(path: str | Path) -> "Trace":
     trace = Trace()
     try:
         _fill(trace, data, file)
-    except (KeyError, IndexError, TypeError) as error:
-        raise TraceError(f"{folder / 'trace.json'} is damaged: {error!r}") from None
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        if isinstance(error, TraceError):
+            raise
+        raise TraceError(f"{folder / 'trace.json'} is damaged: {error!r:.200}") from None
     return trace
+
+
+def _rule(row: dict[str, Any]) -> Rule:
+    expr = from_json(row["expr"]) if "expr" in row else None
+    if row["kind"] == "view" and not isinstance(expr, At):
+        raise ValueError(f"a view that is no cell of another value: {expr!r:.80}")
+    if expr is None and row["kind"] not in ("source", "opaque"):
+        raise ValueError(f"no arithmetic in a rule of kind {row['kind']!r:.80}")
+    return Rule(row["name"], row["kind"], expr, row.get("source"))
 
 
 def _fill(trace: "Trace", data: dict[str, Any], file: Any) -> None:
@@ -256,10 +274,7 @@ def _fill(trace: "Trace", data: dict[str, Any], file: Any) -> None:
         _Stored(file, str(place), TORCH_DTYPES[row["dtype"]])
         for place, row in enumerate(data["buffers"])
     ]
-    rules = [
-        Rule(row["name"], row["kind"], from_json(row.get("expr")), row.get("source"))
-        for row in data["rules"]
-    ]
+    rules = [_rule(row) for row in data["rules"]]
     sites = []
     for row in data["sites"]:
         function = data["functions"][row["function"]]
@@ -297,6 +312,7 @@ def _fill(trace: "Trace", data: dict[str, Any], file: Any) -> None:
             forward=row.get("forward"),
             before=row.get("before"),
             after=row.get("after"),
+            why=row.get("why", ""),
         )
         trace.values.append(value)
         trace._found[place] = (rules[row["rule"]], tuple(row.get("args", ())))

@@ -1,19 +1,25 @@
 """Tensors ↔ values: which value a tensor is right now, through views and writes in place."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from cutaway.glass.names import local_name
+from cutaway.glass.origin import Origins, checksum, has_memory
+from cutaway.glass.rules.source import DRAWS
 from cutaway.glass.schema import COPIES
 from cutaway.glass.select import Selection
 from cutaway.glass.storage import (
     Memory,
     geometry,
     held_elsewhere,
+    key_of,
     layout,
     mostly,
+    shape_of,
     strided,
     window,
 )
@@ -35,6 +41,8 @@ class Module:
 class Tensors:
     """The memory of a recording: every storage met, and the values that live in it."""
 
+    proves = True  # whether the trace will be proven, so that where tensors come from matters
+
     def __init__(self, trace: Trace, model: nn.Module | None, selection: Selection) -> None:
         self.trace = trace
         self.values = trace.values
@@ -45,7 +53,10 @@ class Tensors:
         self.modules: list[Module] = []
         self.paths: dict[int, str] = {}  # of modules
         self.memory: dict[int, Memory] = {}
+        self.unreadable: dict[int, tuple[Tensor, int]] = {}  # by id, which stays taken: it is held
         self.named: dict[int, list[tuple[str, str, Tensor]]] = {}  # parameters by storage
+        self.origins = Origins(wanted=self.proves)
+        self.creating = False  # the operation under way turns Python data into a tensor
         self._know(model)
 
     def _know(self, model: nn.Module | None) -> None:
@@ -54,16 +65,22 @@ class Tensors:
             return
         for path, module in model.named_modules():
             self.paths.setdefault(id(module), path)
-        for kind, pairs in (
-            ("parameter", model.named_parameters(remove_duplicate=False)),
-            ("buffer", model.named_buffers(remove_duplicate=False)),
-        ):
-            for path, tensor in pairs:
-                key = tensor.untyped_storage()._cdata
-                self.named.setdefault(key, []).append((path, kind, tensor))
+        self.know("parameter", dict(model.named_parameters(remove_duplicate=False)))
+        self.know("buffer", dict(model.named_buffers(remove_duplicate=False)))
+
+    def know(self, kind: str, tensors: Mapping[str, Tensor]) -> None:
+        """Learn the names of tensors that are there before the run."""
+        for path, tensor in tensors.items():
+            key = key_of(tensor)
+            self.named.setdefault(id(tensor) if key is None else key, []).append(
+                (path, kind, tensor)
+            )
 
     def release(self) -> None:
         """The run is over: copy what others still hold and might write to, forget the rest."""
+        for value in self.values:
+            if value.buffer is not None and value.buffer.was_changed:
+                value.origin, value.source = "source", "unexplained"
         for memory in self.memory.values():
             if memory.buffer is None or memory.buffer.storage is None:
                 continue
@@ -71,6 +88,7 @@ class Tensors:
             if held_elsewhere(memory.buffer.storage, ours):
                 memory.buffer.freeze()
         self.memory.clear()
+        self.unreadable.clear()
         self.named.clear()
 
     @property
@@ -83,10 +101,18 @@ class Tensors:
 
     def find(self, tensor: Tensor) -> Value:
         """The value a tensor is right now; one never seen before becomes a source."""
-        storage = tensor.untyped_storage()
+        try:
+            storage = tensor.untyped_storage()
+        except (NotImplementedError, RuntimeError):
+            inner = _unwrapped(tensor)
+            return self._without_memory(tensor) if inner is tensor else self.find(inner)
         memory = self.memory.get(storage._cdata)
-        if memory is None:
+        if memory is None or tensor.is_neg() or tensor.is_nested:
+            if not has_memory(tensor):
+                return self._without_memory(tensor)
             return self._source(tensor, storage)
+        if memory.exposed is not None and memory.exposed != checksum(storage):
+            self._changed_outside(tensor, memory, storage)
         key = geometry(tensor)
         known = memory.known.get(key)
         if known is not None:
@@ -99,31 +125,47 @@ class Tensors:
 
     def _view(self, tensor: Tensor, memory: Memory, root: Value) -> Value:
         """A layout of known memory that no operation told us about."""
-        same = root.dtype == DTYPES[tensor.dtype]
+        same = root.dtype == DTYPES.get(tensor.dtype)
         value = self.new(
             "view" if same else "opaque", "alias", tensor, memory.buffer if same else None
         )
         value.args = (root.id,)
         value.base = root.name or root.base
         value.path, value.number = root.path, root.number
-        if not same:
+        if not same and not value.why:
             value.buffer = window(tensor, tensor.untyped_storage())
         memory.known[geometry(tensor)] = value.id
         return value
 
+    def _without_memory(self, tensor: Tensor) -> Value:
+        """A tensor whose numbers cannot be read: sparse, nested, on the meta device."""
+        known = self.unreadable.get(id(tensor))
+        if known is not None:
+            return self.values[known[1]]
+        value = self.new("source", "source", tensor, None)
+        value.source = "input" if self.origins.was_there(tensor) else "unexplained"
+        value.site = None
+        for path, kind, _ in self.named.get(id(tensor), ()):
+            value.source = kind
+            self.trace.give_name(value, *_owner(path))
+            break
+        self.unreadable[id(tensor)] = tensor, value.id
+        return value
+
     def _source(self, tensor: Tensor, storage: Any) -> Value:
-        """A tensor from outside the run: parameter, buffer, input or constant."""
-        kind, name, path, whole = "input", None, "", tensor
+        """A tensor no recorded operation made: given to the run, a literal, or unexplained."""
+        kind = self.origins.kind(tensor, storage, created=self.creating)
+        name, path, whole = None, "", tensor
         for candidate, found, known in self.named.get(storage._cdata, ()):
             path, _, name = candidate.rpartition(".")
-            kind, whole = found, known
+            kind, whole = found if kind != "unexplained" else kind, known
             break
         if name is None:
             if tensor._is_view() and tensor._base is not None and mostly(tensor, storage):
                 whole = tensor._base
             found_name = local_name(tensor, self.model)
             if found_name is None:
-                name = "input"
+                name = kind
             else:
                 name, _ = found_name
         buffer: Buffer | None
@@ -141,7 +183,7 @@ class Tensors:
             live = buffer if buffer.storage is not None else None
             memory = self.memory[storage._cdata] = Memory(storage, live, value.id)
         memory.known[geometry(whole)] = value.id
-        if kind == "input":
+        if not self.named.get(storage._cdata):
             if whole is not tensor and whole.numel() != tensor.numel():
                 self.trace.give_name(value, path, 1, f"{name}_whole")
             else:
@@ -154,11 +196,34 @@ class Tensors:
             return self.find(tensor)
         return value
 
+    def expose(self, tensor: Tensor) -> None:
+        """Code the recorder does not see gets at a tensor's memory: note what is in it now."""
+        self.find(tensor)
+        if not has_memory(tensor):
+            return
+        storage = tensor.untyped_storage()
+        memory = self.memory[storage._cdata]
+        if memory.buffer is not None:
+            memory.buffer.freeze()
+        memory.exposed = checksum(storage)
+
+    def _changed_outside(self, tensor: Tensor, memory: Memory, storage: Any) -> None:
+        """The memory holds other numbers, and no recorded operation wrote them."""
+        memory.exposed = checksum(storage)
+        root = self.values[memory.root]
+        whole = strided(storage, root)
+        buffer = Buffer(storage, whole.dtype)
+        value = self.new("source", "source", whole, buffer)
+        value.source, value.before = "unexplained", root.id
+        value.site = None
+        name = root.name or root.base or "unexplained"
+        self.trace.give_name(value, root.path, root.number, name)
+        memory.buffer, memory.root, memory.known = buffer, value.id, {geometry(whole): value.id}
+
     def new(self, origin: str, op: str, tensor: Tensor, buffer: Buffer | None) -> Value:
         path, number = self.scope
-        dtype = DTYPES.get(tensor.dtype)
-        if dtype is None:
-            dtype, buffer = str(tensor.dtype).removeprefix("torch."), None
+        why = _unreadable(tensor)
+        dtype = str(tensor.dtype).removeprefix("torch.")
         value = Value(
             id=len(self.values),
             origin=origin,
@@ -166,10 +231,11 @@ class Tensors:
             phase=self.phase,
             path=path,
             number=number,
-            shape=tuple(tensor.shape),
+            shape=shape_of(tensor) if why else tuple(tensor.shape),
             dtype=dtype,
             layout=layout(tensor),
-            buffer=buffer,
+            buffer=None if why else buffer,
+            why=why,
         )
         value.module = self.modules[-1].path if self.modules else ""
         self.values.append(value)
@@ -178,9 +244,15 @@ class Tensors:
     def result(
         self, tensor: Tensor, call: OpCall, place: int, inputs: list[Tensor], refs: dict[int, int]
     ) -> None:
+        if not has_memory(tensor):
+            value = self.new("call", call.op, tensor, None)
+            value.call, value.output = call, place
+            call.outputs.append(value.id)
+            self.unreadable[id(tensor)] = tensor, value.id
+            return
         storage = tensor.untyped_storage()
         key = storage._cdata
-        source = next((t for t in inputs if t.untyped_storage()._cdata == key), None)
+        source = next((t for t in inputs if key_of(t) == key), None)
         memory = self.memory.get(key)
         here = geometry(tensor)
         if source is not None and memory is not None:
@@ -199,6 +271,8 @@ class Tensors:
         value = self.new("call", call.op, tensor, buffer)
         value.call, value.output = call, place
         call.outputs.append(value.id)
+        if buffer is not None and _is_draw(call.op, place):
+            buffer.mark()
         fresh = Memory(storage, buffer, value.id)
         fresh.known[here] = value.id
         if source is None or memory is None:
@@ -206,14 +280,25 @@ class Tensors:
 
     def written(self, tensor: Tensor, call: OpCall, place: int, before: int) -> None:
         """A tensor changed in place: a new value, and a new whole behind it."""
+        memory = self.memory.get(key_of(tensor) or 0)
+        if memory is None:  # no memory, or that of another tensor from now on
+            if not has_memory(tensor):
+                self.result(tensor, call, place, [], {})
+                self.values[-1].before = before
+            else:
+                call.outputs.append(self.find(tensor).id)
+            return
         storage = tensor.untyped_storage()
-        memory = self.memory[storage._cdata]
-        buffer = Buffer(storage, tensor.dtype)
+        buffer = Buffer(storage, tensor.dtype) if tensor.dtype in DTYPES else None
         value = self.new("call", call.op, tensor, buffer)
         value.call, value.output = call, place
         value.before = before
         call.outputs.append(value.id)
         root = self.values[memory.root]
+        if buffer is not None and _is_draw(call.op, place):
+            buffer.mark()
+        if memory.exposed is not None:
+            memory.exposed = checksum(storage)
         memory.buffer = buffer
         memory.known = {geometry(tensor): value.id}
         if (value.layout.is_dense and value.cells >= root.cells) or value.layout == root.layout:
@@ -250,3 +335,40 @@ class Tensors:
                     weak = StorageWeakRef(buffer.storage)  # type: ignore[no-untyped-call]
                     memory.storage = weak  # keeps the address ours
                 buffer.storage = buffer.flat = None
+
+
+def _owner(address: str) -> tuple[str, int, str]:
+    """Module path, call number and name of a parameter."""
+    path, _, name = address.rpartition(".")
+    return path, 1, name
+
+
+def _unwrapped(tensor: Tensor) -> Tensor:
+    """The tensor behind those that `torch.func` puts around it."""
+    functorch: Any = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = functorch.get_unwrapped(tensor)
+    return tensor
+
+
+def _unreadable(tensor: Tensor) -> str:
+    """Why the numbers of a tensor are not kept; empty if they are."""
+    if not has_memory(tensor):
+        if tensor.layout is not torch.strided:
+            return f"{str(tensor.layout).removeprefix('torch.')} layout"
+        if tensor.is_meta:
+            return "no numbers on the meta device"
+        if tensor.is_nested:
+            return "nested layout"
+        if tensor.is_neg():
+            return "a view with a minus sign of its own"
+        return f"no readable memory behind {type(tensor).__name__}"
+    if tensor.dtype not in DTYPES:
+        return f"{str(tensor.dtype).removeprefix('torch.')} numbers"
+    return ""
+
+
+def _is_draw(op: str, output: int) -> bool:
+    """Whether a result is random: nothing can be recomputed, so a change must be noticed."""
+    name = op.split(".")[1].rstrip("_")
+    return name in DRAWS or (name == "native_dropout" and output == 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from cutaway.errors import TraceError
+from cutaway.errors import NotFoundError, TraceError
 from cutaway.glass.address import Cell, parse
 from cutaway.glass.rulebook import Found, rule_of
 from cutaway.glass.values import Value
@@ -30,6 +30,7 @@ class Trace:
             self.meta["model"] = type(model).__name__
         self.labels: dict[str, list[str]] = {}
         self.modules: dict[str, str] = {"": type(model).__name__ if model is not None else ""}
+        self.declared: dict[str, Sequence[Sequence[str | None]]] = {}  # axes, by module path
         self.aliases: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self._weak: set[int] = set()
@@ -41,8 +42,9 @@ class Trace:
     # -- names, while recording ---------------------------------------------------------------
 
     def note_module(self, path: str, kind: type) -> None:
-        """Remember the class of a module that ran."""
+        """Remember the class of a module that ran, and the names it declares for axes."""
         self.modules.setdefault(path, kind.__name__)
+        self.declared[path] = getattr(kind, "recorded_axes", ())
 
     def _unique(self, address: str) -> str:
         count = self._counts[address] = self._counts.get(address, 0) + 1
@@ -115,6 +117,8 @@ class Trace:
                 value.address = self._unique(f"{owner}.backward:{operation}")
             elif value.phase == "backward":
                 value.address = self._unique(f"backward:{operation}")
+            elif not value.base and value.before is not None:  # one of a list, changed in place
+                value.address = self._unique(f"{self.values[value.before].address}:{operation}")
             else:
                 name = f"{value.base}:{operation}" if value.base else operation
                 value.address = self._unique(join(value.path, name, value.number))
@@ -130,6 +134,11 @@ class Trace:
         self._addresses = {value.address: value.id for value in self.values}
         for address, place in self.aliases.items():
             self._addresses.setdefault(address, place)
+
+    @property
+    def stopped(self) -> str:
+        """Why the recording ended before its block did; empty if it did not."""
+        return str(self.meta.get("stopped", ""))
 
     # -- looking things up --------------------------------------------------------------------
 
@@ -149,7 +158,7 @@ class Trace:
         if place is None:
             place = self._addresses.get(parse(address)[0])
         if place is None:
-            raise TraceError(f"no value {address!r} in this trace; {self._hint(address)}")
+            raise NotFoundError(f"no value {address!r} in this trace; {self._hint(address)}")
         return self.values[place]
 
     def cell(self, address: str) -> Cell:
@@ -192,9 +201,8 @@ class Trace:
         try:
             return value.tensor()
         except LookupError:
-            raise TraceError(
-                f"the numbers of {value.address} were not kept; record with a wider select"
-            ) from None
+            remedy = value.why or "record with a wider select"
+            raise TraceError(f"the numbers of {value.address} were not kept; {remedy}") from None
 
     def find(self, pattern: str = "*", *, phase: str | None = None) -> list[Value]:
         """Values whose address matches a pattern, in the order they were computed."""
@@ -216,7 +224,8 @@ class Trace:
         """Name the positions of axes: `trace.label(source=["The", "cat"], target=["Le", …])`.
 
         Each name must be an input of the run (`source`, `target`, `ids`): its last axis, and every
-        axis computed from it, carries the words. `axes` gives names by address pattern.
+        axis computed from it, carries the words. `axes` gives names by address pattern; a module
+        class may declare further ones as `recorded_axes`.
         """
         from cutaway.glass.axes import label
 
@@ -271,7 +280,8 @@ class Trace:
 
     def __repr__(self) -> str:
         phases = sorted({value.phase for value in self.values})
-        return f"<Trace of {len(self.values)} values: {', '.join(phases)}>"
+        stopped = f"; {self.stopped}" if self.stopped else ""
+        return f"<Trace of {len(self.values)} values: {', '.join(phases)}{stopped}>"
 
 
 class Labelled:

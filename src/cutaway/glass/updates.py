@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from cutaway.glass.storage import key_of
+
 if TYPE_CHECKING:
     from cutaway.glass.record import Recorder
 
@@ -62,9 +64,11 @@ class Updates:
                         yield f"{address}.{name}", state
 
     def _name_state(self, name: str, tensor: Tensor) -> None:
-        if tensor.untyped_storage()._cdata not in self.recorder.memory:
+        key = key_of(tensor)
+        if key is not None and key not in self.recorder.memory:
             value = self.recorder.find(tensor)
-            value.source = "buffer"
+            if value.source != "unexplained":
+                value.source = "buffer"
             path, _, own = name.rpartition(".")
             self.recorder.trace.rename(value, path, own)
 
@@ -79,7 +83,7 @@ class Updates:
 
     def _path_of(self, parameter: Tensor) -> str:
         """A parameter's own name, however often it has been updated."""
-        known = self.recorder.named.get(parameter.untyped_storage()._cdata)
+        known = self.recorder.named.get(key_of(parameter) or id(parameter))
         if known:
             return known[0][0]
         value = self.recorder.find(parameter)

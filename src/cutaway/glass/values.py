@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cutaway.glass.names import Site
+from cutaway.glass.origin import checksum
 from cutaway.glass.views import Layout
 
-PHASES = ("forward", "loss", "backward", "update")
 DTYPES = {
     torch.float64: "float64",
     torch.float32: "float32",
@@ -33,7 +33,7 @@ class Buffer:
     While nobody writes to the storage it is the live one; before a write it becomes a copy.
     """
 
-    __slots__ = ("dtype", "flat", "kept", "start", "storage")
+    __slots__ = ("changed", "checksum", "dtype", "flat", "kept", "start", "storage")
 
     def __init__(self, storage: Any, dtype: torch.dtype, flat: Tensor | None = None) -> None:
         self.storage = storage  # live, or None once frozen or not kept
@@ -41,6 +41,8 @@ class Buffer:
         self.flat = flat  # one-dimensional
         self.start = 0  # which element of the storage comes first
         self.kept = False  # a selection wants it
+        self.checksum: int | None = None
+        self.changed = False
 
     def read(self) -> Tensor:
         """All elements, one after another."""
@@ -53,8 +55,21 @@ class Buffer:
     def freeze(self) -> None:
         """Take a copy: the live storage is about to change."""
         if self.storage is not None:
+            self.changed = self.was_changed
+            self.checksum = None
             self.flat = self.read().clone()
             self.storage = None
+
+    def mark(self) -> None:
+        """Remember the numbers of a random draw, so that a change unseen is noticed later."""
+        self.checksum = checksum(self.storage)
+
+    @property
+    def was_changed(self) -> bool:
+        """Whether a marked buffer holds other numbers by now."""
+        if self.checksum is None or self.storage is None:
+            return self.changed
+        return self.checksum != checksum(self.storage)
 
     @property
     def is_lost(self) -> bool:
@@ -111,6 +126,7 @@ class Value:
     forward: int | None = None
     before: int | None = None
     after: int | None = None
+    why: str = ""  # why its numbers cannot be kept, if so
     module: str = ""  # innermost module at work, also if the name belongs to its caller
 
     @property

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cutaway.glass.expr import Expr, add, index, mul
+from cutaway.glass.expr import Expr, add, index, mul, op
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,6 @@ class Layout:
                 (size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)
             )
         )
-
-    @property
-    def is_row_major(self) -> bool:
-        """Whether cells follow each other without gaps in reading order."""
-        return self.strides == row_major(self.shape)
 
     @property
     def nests(self) -> bool:
@@ -144,11 +139,11 @@ class _Linear:
                 continue
             inner = _Linear(self.constant // unit, whole).expr()
             digits = by // unit
-            left: tuple[Expr, int, int] = (("mod", inner, digits), unit, digits)
+            left: tuple[Expr, int, int] = (op("mod", inner, digits), unit, digits)
             rest = (left, *part) if digits > 1 else part
-            return ("idiv", inner, digits) if digits > 1 else inner, _Linear(low, rest)
+            return op("idiv", inner, digits) if digits > 1 else inner, _Linear(low, rest)
         inner = self.expr()
-        return ("idiv", inner, by), _Linear(0, ((("mod", inner, by), 1, by),))
+        return op("idiv", inner, by), _Linear(0, ((op("mod", inner, by), 1, by),))
 
 
 def _reach(terms: tuple[tuple[Expr, int, int], ...]) -> int:

@@ -1,9 +1,9 @@
-"""The worked examples, each on the real model code: told to the terminal, the page, a notebook."""
+"""The worked examples, each on the real model code: for the terminal, the page and notebooks."""
 
+from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.lesson import Lesson
-from cutaway.lessons.room import Room
 
-__all__ = ["Lesson", "Room", "find", "lessons"]
+__all__ = ["Lesson", "LessonInputs", "find", "lessons"]
 
 
 def lessons() -> tuple[Lesson, ...]:

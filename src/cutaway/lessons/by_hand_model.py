@@ -1,40 +1,39 @@
 """The article's Transformer as an ordinary configuration of ours: built, recorded, trained."""
 
+import math
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from cutaway import glass
-from cutaway.config import ModelConfig
+from cutaway.config import DecodeOptions, ModelConfig
 from cutaway.corpus.embedded import thrones
 from cutaway.decode.greedy import greedy_search
-from cutaway.decode.options import DecodeOptions
-from cutaway.decode.stepper import Special, Task
+from cutaway.decode.recording import record_pass
+from cutaway.decode.tasks import Special, Task
 from cutaway.glass import Trace
 from cutaway.lessons import figures
-from cutaway.lessons.recorded import put, table
+from cutaway.lessons.fit import fit
+from cutaway.lessons.recorded import put
 from cutaway.model import Transformer
+from cutaway.training.recording import VOCABULARY
+
+M = TypeVar("M", bound=nn.Module)
 
 SEED = 6
 UPDATES, RATE = 120, 0.03
+LIMIT = 12  # words of a continuation that does not stop
 PAIRS = (  # each sentence of the corpus, cut in two: what is given, what follows
     ("i drink and", "i know things"),
     ("when you play the game of thrones", "you win or you die"),
     ("the true enemy won't wait out the storm", "he brings the storm"),
 )
-
-VOCABULARY: dict[str, Sequence[str | None]] = {  # whose rows are the words
-    "embedding.weight": ("vocabulary", None),
-    "target_embedding.weight": ("vocabulary", None),
-    "output.weight": ("vocabulary", None),
-    "output.bias": ("vocabulary",),
-    "probabilities": (None, None, "vocabulary"),
-}
 
 
 def raw_words() -> list[str]:
@@ -77,7 +76,7 @@ def special() -> Special:
 
 
 def configuration() -> ModelConfig:
-    """d = 6, one head of width 4, one layer a side: the article's sizes."""
+    """d = 6, one head of width 4, one layer on each side: the article's sizes."""
     return ModelConfig(
         vocabulary=len(ids()),
         encoder_layers=1,
@@ -94,56 +93,74 @@ def configuration() -> ModelConfig:
     )
 
 
+def seeded(build: Callable[[], M]) -> M:
+    """A module whose matrices are drawn from [0, 1] with a fixed seed of their own."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        module = build()
+        with torch.no_grad():
+            for parameter in module.parameters():
+                if parameter.dim() > 1:
+                    parameter.uniform_(0, 1)
+    return module
+
+
 def article_model() -> Transformer:
-    """Our model with the article's weights; what it leaves out is drawn in [0, 1] by a seed.
+    """Our model with the article's weights; what it leaves out is drawn by a seed.
 
     Its feed-forward is one linear and ReLU: the second linear is the identity here.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(SEED)
-        model = Transformer(configuration()).double().eval()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.dim() > 1:
-                    parameter.uniform_(0, 1)
-    assert model.encoder is not None
+    model = seeded(lambda: Transformer(configuration()).double().eval())
     assert model.target_embedding is not None
-    layer = model.encoder.layers[0]
+    layer = encoder_layer(model)
     for name in ("W_Q", "W_K", "W_V", "W_O"):
-        put(layer, f"self_attention.{name}.weight", table(getattr(figures, name)))
-    put(layer, "feed_forward.W_1.weight", table(figures.W_1))
-    put(layer, "feed_forward.W_1.bias", table([figures.B_1])[0])
+        put(layer, f"self_attention.{name}.weight", figures.given("by_hand", name))
+    put(layer, "feed_forward.W_1.weight", figures.given("by_hand", "W_1"))
+    put(layer, "feed_forward.W_1.bias", figures.given("by_hand", "b_1")[0])
     put(layer, "feed_forward.W_2.weight", torch.eye(6))
     with torch.no_grad():
-        for word, row in zip(figures.WORDS, table(figures.EMBEDDING), strict=True):
+        for word, row in zip(figures.WORDS, figures.given("by_hand", "E"), strict=True):
             model.embedding.weight[ids()[word]] = row
         model.target_embedding.weight.copy_(model.embedding.weight)
-        model.target_embedding.weight[ids()["<start>"]] = table([figures.START])[0]
+        model.target_embedding.weight[ids()["<start>"]] = figures.given("by_hand", "start")[0]
     return model
 
 
+def encoder_layer(model: Transformer) -> nn.Module:
+    """The one layer of the encoder."""
+    assert model.encoder is not None
+    return model.encoder.layers[0]
+
+
 def recorded(model: Transformer, given: Sequence[str], so_far: Sequence[str]) -> Trace:
-    """One run, every number of it kept: source words, target words so far → probabilities."""
-    source = torch.tensor([[ids()[word] for word in given]])
-    target = torch.tensor([[ids()[word] for word in so_far]])
-    with torch.no_grad(), glass.record(model) as trace:
-        logits = model(source, target)
-        probabilities = torch.softmax(logits, dim=-1)
-        assert probabilities.shape[1] == len(so_far)
+    """Record one run: source words, target words so far → probabilities."""
+    trace = record_pass(model, [ids()[word] for word in given], [ids()[word] for word in so_far])
     trace.label(source=given, target=so_far, vocabulary=list(ids()), axes=VOCABULARY)
+    return trace
+
+
+def recorded_layer(layer: nn.Module, states: Tensor, *, root: int = 4) -> Trace:
+    """An encoder layer alone on given states, its scores divided by √root; recorded."""
+    query = layer.get_parameter("self_attention.W_Q.weight")
+    x = states[None].clone()  # an input of its own, not a view
+    with torch.no_grad():
+        query.mul_(math.sqrt(configuration().d_k / root))  # the layer itself divides by √d_k
+        with glass.record(layer) as trace:
+            layer(x, None)
+    trace.label(words=figures.WORDS, axes={"states": (None, "words", None)})
     return trace
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """What a model says after some words, and how sure it was of each."""
+    """A model's continuation of some words, and the probability of each word."""
 
     words: list[str]  # <end> included where it came
     chances: list[float]
 
 
-def continued(model: Transformer, given: str, *, limit: int = 12) -> Continuation:
-    """The most probable word, fed back, until <end>: the decoder the product translates with."""
+def continued(model: Transformer, given: str, *, limit: int = LIMIT) -> Continuation:
+    """Continue greedily until <end>, with the decoder the product translates with."""
     options = DecodeOptions(beam=1, max_length=limit)
     (result,) = greedy_search(model, [Task(source=tuple(encoded(given)))], options, special())
     best = result.hypotheses[0]
@@ -153,7 +170,7 @@ def continued(model: Transformer, given: str, *, limit: int = 12) -> Continuatio
 
 @dataclass(frozen=True)
 class Learned:
-    """A trained model and how it got there."""
+    """A trained model and its losses."""
 
     model: Transformer
     losses: list[float]
@@ -166,15 +183,12 @@ def trained() -> Learned:
     source = padded([encoded(given) for given, _ in PAIRS])
     start, end = ids()["<start>"], ids()["<end>"]
     target = padded([[start, *encoded(follows), end] for _, follows in PAIRS])
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
-    losses = []
-    for _ in range(UPDATES):
+
+    def loss() -> Tensor:
         logits = model(source, target[:, :-1])  # every position at once, shifted right, masked
-        loss = F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        losses.append(float(loss.detach()))
+        return F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0)
+
+    losses = fit(model.parameters(), loss, updates=UPDATES, rate=RATE)
     return Learned(model.eval(), losses)
 
 

@@ -1,8 +1,9 @@
-"""A sentence as the encoder reads it: a word's vector stage by stage, and what changed it.
+"""A sentence as the encoder reads it: the vector of a word at each stage, and what changed it.
 
 ΔE_i = Σ_head Σ_j weight_ij · value_j W_O + b_O
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ import torch
 from torch import Tensor
 
 from cutaway.decode import Translator
-from cutaway.lessons.trained_run import SentenceRun, sentence_run
+from cutaway.lessons.trained_run import SPACE, SentenceRun, sentence_run
+
+WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -21,31 +24,37 @@ class Update:
     change: Tensor  # (D,) ΔE
     after: Tensor  # (D,) E′
     parts: Tensor  # (H, words, D)
-    bias: Tensor  # (D,) b_O, which no word brings
+    bias: Tensor  # (D,) b_O, which belongs to no word
 
     @property
     def error(self) -> float:
-        """How far the parts are from their sum, at the worst dimension."""
+        """Largest difference between ΔE and the sum of its parts, over dimensions."""
         return float((self.parts.sum((0, 1)) + self.bias - self.change).abs().max())
 
     @property
     def shares(self) -> Tensor:
-        """The part of each head and word along ΔE, (H, words); with the bias they add up to 1."""
+        """Part of each head and word along ΔE, (H, words); with the bias they sum to 1."""
         return self.parts @ self.change / (self.change @ self.change)
 
 
-def words_of(run: SentenceRun, pieces: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The words of a sentence, and to which of them each token belongs."""
-    words: list[str] = []
+def words_of(text: str, pieces: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The words and marks of a text, then <end>; and to which of them each token belongs.
+
+    Tokens are matched to the text by their letters, so a word may be cut into any pieces. Where
+    letters were replaced (unknown characters, bytes), each token stands for itself.
+    """
+    words = WORD.findall(text)
+    owners = [number for number, word in enumerate(words) for _ in word]
+    letters = "".join(words).casefold()
     belongs: list[int] = []
-    for piece, name in zip(pieces, run.source, strict=True):
-        begins = piece.startswith("▁") or not words or not name[0].isalnum()
-        if begins:
-            words.append(name)
-        else:
-            words[-1] += name
-        belongs.append(len(words) - 1)
-    return words, belongs
+    at = 0
+    for piece in pieces[:-1]:
+        bare = piece.replace(SPACE, "").casefold()
+        if letters[at : at + len(bare)] != bare:
+            return [piece.replace(SPACE, "") or SPACE for piece in pieces], [*range(len(pieces))]
+        belongs.append(owners[min(at, len(owners) - 1)])
+        at += len(bare)
+    return [*words, pieces[-1]], [*belongs, len(words)]
 
 
 class Reading:
@@ -53,16 +62,20 @@ class Reading:
 
     def __init__(self, translator: Translator, text: str) -> None:
         self.model = translator.model
-        self.run = sentence_run(translator, text)
+        self.run: SentenceRun = sentence_run(translator, text)
         pieces = translator.tokenizer.pieces(self.run.source_ids[0].tolist())
-        self.words, self.belongs = words_of(self.run, pieces)
+        self.words, self.belongs = words_of(text, pieces)
+
+    def number(self, word: str) -> int:
+        """The place of a word among the words; the last one where the word is not found."""
+        return self.words.index(word) if word in self.words else max(0, len(self.words) - 2)
 
     def place(self, word: str | int) -> int:
-        """The last token of a word, given by itself or its number: the only token of most."""
-        number = word if isinstance(word, int) else self.words.index(word)
+        """The last token of a word, given by itself or its number."""
+        number = word if isinstance(word, int) else self.number(word)
         return max(place for place, owner in enumerate(self.belongs) if owner == number)
 
-    def stations(self, word: str) -> list[Tensor]:
+    def stations(self, word: str | int) -> list[Tensor]:
         """The word's vector: in the table, with its position, after each layer, as memory."""
         place, run = self.place(word), self.run
         end = "added" if self.model.config.norm == "pre" else "normed"
@@ -73,11 +86,15 @@ class Reading:
                 run.numbers(f"encoder.layers.{layer}.feed_forward_add_norm.{end}")[0, place]
                 for layer in range(self.model.config.encoder_layers)
             ),
-            run.numbers("encoder.memory")[0, place],
+            run.numbers(run.memory)[0, place],
         ]
 
+    def updates(self, word: str | int) -> list[Update]:
+        """ΔE of a word in the attention of every layer."""
+        return [self.update(word, layer) for layer in range(self.model.config.encoder_layers)]
+
     def update(self, word: str | int, layer: int) -> Update:
-        """ΔE of a word in one layer's attention, and whose doing it is."""
+        """ΔE of a word in one layer's attention, split by the words it comes from."""
         place, run = self.place(word), self.run
         part = f"encoder.layers.{layer}.self_attention"
         weights = run.numbers(f"{part}.weights")[0, :, place]  # (H, S)
@@ -91,4 +108,11 @@ class Reading:
         after = run.numbers(f"{part}_add_norm.added")[0, place]
         has_bias = self.model.config.bias
         bias = run.numbers(f"{part}.W_O.bias") if has_bias else torch.zeros_like(change)
-        return Update(after - change, change, after, parts, bias)
+        return Update(self.stations(word)[layer + 1], change, after, parts, bias)
+
+    def weights(self, word: str, layer: int) -> Tensor:
+        """Attention of a word in one layer, summed over the tokens of each word, (H, words)."""
+        weights = self.run.numbers(f"encoder.layers.{layer}.self_attention.weights")[0]
+        row = weights[:, self.place(word)]  # (H, S)
+        summed = row.new_zeros(len(row), len(self.words))
+        return summed.index_add_(1, torch.tensor(self.belongs), row)

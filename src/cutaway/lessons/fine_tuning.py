@@ -1,49 +1,27 @@
-"""Pre-training and fine-tuning (C15): a trained model learns a new word in seconds."""
+"""Pre-training and fine-tuning: a trained model learns a new word in seconds.
+
+Also used for the word "it", which the embedded corpus does not have.
+"""
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
+from cutaway.corpus.embedded import PAIRS, chosen_sentences
 from cutaway.decode import Translator
 from cutaway.decode.stepper import pad
-from cutaway.lessons.lesson import Claim, Picture, Question, Said, Series, Step
+from cutaway.lessons.fit import fit
+from cutaway.lessons.lesson import Step
+from cutaway.lessons.section import Sections
+from cutaway.lessons.trained_run import pair_name, target_language
 from cutaway.model import Transformer
 
-NEW = {
-    "fr": (
-        ("The robot is in the garden.", "Le robot est dans le jardin."),
-        ("The robot is under the table.", "Le robot est sous la table."),
-        ("A robot walks on the street.", "Un robot marche dans la rue."),
-        ("There is a robot on the hill.", "Il y a un robot sur la colline."),
-        ("The girl loves the robot.", "La fille aime le robot."),
-        ("The robot is small.", "Le robot est petit."),
-        ("The robot is near the house.", "Le robot est près de la maison."),
-        ("There is a robot in the kitchen.", "Il y a un robot dans la cuisine."),
-    ),
-    "zh": (
-        ("The robot is in the garden.", "机器人在花园里。"),
-        ("The robot is under the table.", "机器人在桌子下面。"),
-        ("A robot walks on the street.", "一个机器人在街上走。"),
-        ("There is a robot on the hill.", "山丘上有一个机器人。"),
-        ("The girl loves the robot.", "女孩爱机器人。"),
-        ("The robot is small.", "机器人很小。"),
-        ("The robot is near the house.", "机器人在房子旁边。"),
-        ("There is a robot in the kitchen.", "厨房里有一个机器人。"),
-    ),
-}
-UNSEEN = {
-    "fr": (
-        ("The robot is on the mat.", "Le robot est sur le tapis."),
-        ("There is a robot on the table.", "Il y a un robot sur la table."),
-    ),
-    "zh": (
-        ("The robot is on the mat.", "机器人在垫子上。"),
-        ("There is a robot on the table.", "桌子上有一个机器人。"),
-    ),
-}
+TEXT = Sections("learning")
 OLD = "The cat is on the mat."
 STEPS, RATE = 40, 5e-4
 
@@ -51,31 +29,26 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def fine_tune(translator: Translator, model: Transformer, pairs: Pairs) -> list[float]:
-    """Adam on a handful of pairs, all in one batch; returns the loss a token at each step."""
+    """Adam on a handful of pairs, all in one batch; returns the loss per token at each step."""
     tokenizer, target_tokenizer = translator.tokenizer, translator.target_tokenizer
     device = torch.device("cpu")
     source = pad([tokenizer.encode(a, end=True) for a, _ in pairs], tokenizer.pad, device)
     rows = [target_tokenizer.encode(b, start=True, end=True) for _, b in pairs]
     target = pad(rows, target_tokenizer.pad, device)
     fed, gold = target[:, :-1], target[:, 1:]
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE, betas=(0.9, 0.98))
-    losses = []
-    for _ in range(STEPS):
-        logits = model(source, fed)
-        loss = F.cross_entropy(
-            logits.flatten(0, 1), gold.flatten(), ignore_index=target_tokenizer.pad
-        )
-        losses.append(float(loss.detach()))
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    return losses
+
+    def loss() -> Tensor:
+        logits = model(source, fed).flatten(0, 1)
+        return F.cross_entropy(logits, gold.flatten(), ignore_index=target_tokenizer.pad)
+
+    return fit(model.parameters(), loss, updates=STEPS, rate=RATE, betas=(0.9, 0.98))
 
 
 def fine_tuning_step(translator: Translator) -> Step:
     """The trained model and an untrained one learn the same eight sentences."""
-    language = (translator.folder.languages or ("en", "fr"))[1]
-    new, unseen = NEW.get(language, NEW["fr"]), UNSEEN.get(language, UNSEEN["fr"])
+    pair = pair_name(translator)
+    pair = pair if pair in PAIRS else "en-fr"
+    new, unseen = chosen_sentences(pair, "robot"), chosen_sentences(pair, "robot-unseen")
     tuned = copy.deepcopy(translator.model).eval()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
@@ -93,61 +66,107 @@ def fine_tuning_step(translator: Translator) -> Step:
         f"  {text}\n    {a}  →  {b}   ({c})"
         for text, a, b, c in zip(texts, before, after, scratch, strict=False)
     )
-    return Step(
-        title=Said("Pre-train once, fine-tune for seconds", "预训练一次，微调几秒"),
-        text=Said(
-            f"Your model knows no robots. Show a copy {len(new)} sentences with one, {STEPS} "
-            "times. A fresh model of the same size gets the same. Then ask both about sentences "
-            "neither has seen: before → after fine-tuning (and the fresh model):\n"
-            f"{lines}\n"
-            f"And what it knew: {OLD} → {after[-1]}\n"
-            "The copy had to learn one word; grammar, places and numbers were there already. "
-            "That is why large models are trained once and tuned many times.",
-            f"你的模型没见过机器人。给它的一个副本看 {len(new)} 个含 robot 的句子，看 {STEPS} 遍；"
-            "一个同样大小的新模型也照样看。然后问两者都没见过的句子："
-            f"微调前 → 微调后（括号里是新模型）：\n{lines}\n"
-            f"原来会的：{OLD} → {after[-1]}\n"
-            "副本只需学一个词，语法、地点、数量都是现成的。"
-            "所以大模型只训练一次，却可以微调许多次。",
-        ),
+    section = TEXT.section(
+        "fine-tuning",
+        sentences=len(new),
+        steps=STEPS,
+        lines=f"\n{lines}\n",
+        old=OLD,
+        kept=after[-1],
+    )
+    return section.step(
         pictures=(
-            Picture(
-                Said("loss a token on the new sentences", "新句子上每个词元的损失"),
+            section.picture(
+                "losses",
                 "curves",
-                (
-                    Series(Said("pre-trained", "预训练过"), range(STEPS), tuned_losses),
-                    Series(Said("from scratch", "从零开始"), range(STEPS), fresh_losses),
-                ),
-                x=Said("step", "步"),
-                y=Said("loss", "损失"),
+                section.series("tuned", range(STEPS), tuned_losses),
+                section.series("fresh", range(STEPS), fresh_losses),
             ),
         ),
         claims=(
-            Claim(
-                Said(
-                    "The pre-trained copy translates the unseen sentences rightly afterwards",
-                    "微调之后，副本能正确翻译没见过的句子",
-                ),
-                after[:-1] == right and before[:-1] != right,
-            ),
-            Claim(
-                Said("The fresh model, given the same, does not", "新模型看了同样的句子，仍然不会"),
-                scratch != right,
-            ),
-            Claim(
-                Said("The copy still knows the cat on the mat", "副本仍然会翻译垫子上的猫"),
-                after[-1] == before[-1],
-            ),
-        ),
-        question=Question(
-            Said(
-                "Eight sentences about a robot: enough to learn English and French from?",
-                "八句关于机器人的话，够从零学会两种语言吗？",
-            ),
-            Said(
-                "Not from nothing; but enough for one new word in a language known already.",
-                "从零开始不够；但在已经会的语言里学一个新词，够了。",
-            ),
+            section.claim("right", after[:-1] == right and before[:-1] != right),
+            section.claim("fresh", scratch != right),
+            section.claim("kept", after[-1] == before[-1]),
         ),
         codes=("C15",),
     )
+
+
+@dataclass(frozen=True)
+class ItSentence:
+    """A sentence in which "it" stands for a noun."""
+
+    noun: str
+    source: str
+    target: str
+    pronoun: str  # as it must come out: "il" or "elle"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A copy of a model that was taught sentences with "it"."""
+
+    translator: Translator
+    taught: tuple[ItSentence, ...]
+    unseen: tuple[ItSentence, ...]  # with nouns that no taught sentence has
+
+    @property
+    def sentences(self) -> tuple[ItSentence, ...]:
+        """The unseen ones first."""
+        return (*self.unseen, *self.taught)
+
+    def pronoun_right(self, sentence: ItSentence) -> bool:
+        """Whether the translation has the pronoun of the noun, and no other."""
+        output = self.translator.translate([sentence.source], beam=1)[0].text
+        found = {"il", "elle"} & set(output.replace("'", " ").split())
+        return found == {sentence.pronoun}
+
+
+# noun → its translation; taught nouns, then unseen ones. French: article and noun, feminine or not.
+FRENCH_NOUNS = {
+    "taught": (
+        ("cat", "Le chat", False), ("dog", "Le chien", False), ("rabbit", "Le lapin", False),
+        ("horse", "Le cheval", False), ("goat", "La chèvre", True), ("mouse", "La souris", True),
+        ("creature", "La créature", True),
+    ),
+    "unseen": (
+        ("cow", "La vache", True), ("duck", "Le canard", False), ("fox", "Le renard", False),
+    ),
+}  # fmt: skip
+FRENCH_STATES = {
+    "tired": ("fatigué", "fatiguée"), "small": ("petit", "petite"),
+    "happy": ("heureux", "heureuse"),
+}  # fmt: skip
+
+
+def it_sentences(language: str) -> dict[str, tuple[ItSentence, ...]]:
+    """Sentences with "it", to be taught and unseen: for French, whose pronouns have a gender."""
+
+    def source(noun: str, state: str) -> str:
+        return f"The {noun} sleeps because it is {state}."
+
+    if language == "fr":
+        return {
+            kind: tuple(
+                ItSentence(
+                    noun,
+                    source(noun, state),
+                    f"{french} dort parce qu'{'elle' if female else 'il'} est {said[female]}.",
+                    "elle" if female else "il",
+                )
+                for noun, french, female in nouns
+                for state, said in FRENCH_STATES.items()
+            )
+            for kind, nouns in FRENCH_NOUNS.items()
+        }
+    return {}
+
+
+@lru_cache(maxsize=2)  # another choice in the lesson need not train again
+def taught_it(translator: Translator) -> Tuned:
+    """A copy of the model, fine-tuned on sentences with "it"."""
+    sentences = it_sentences(target_language(translator))
+    model = copy.deepcopy(translator.model).eval()
+    fine_tune(translator, model, [(one.source, one.target) for one in sentences["taught"]])
+    tuned = Translator(replace(translator.folder, model=model))
+    return Tuned(tuned, sentences["taught"], sentences["unseen"])

@@ -1,57 +1,46 @@
-"""What a lesson is made of: steps with text in two languages, real numbers, questions, claims.
+"""What a lesson is made of: steps with texts, computed numbers, questions and claims.
 
 A lesson computes; it never prints. The terminal, the page and a notebook show the same steps.
+The texts are in `text/<lesson>.<language>.md`; a lesson builds its steps with `section.Sections`.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from cutaway.glass import Trace
-from cutaway.lessons.room import Room
+from cutaway.lessons.inputs import LessonInputs
+from cutaway.lessons.texts import LocalizedText as LocalizedText
+from cutaway.lessons.texts import texts
 
 Numbers = Tensor | Sequence[Any]
 
 
-@dataclass(frozen=True)
-class Said:
-    """One text in the languages of the product."""
-
-    en: str
-    zh: str
-
-    def to_dict(self) -> dict[str, str]:
-        """Language → text."""
-        return {"en": self.en, "zh": self.zh}
-
-    def within(self, language: str) -> str:
-        """The text in a language; English where it is unknown."""
-        return self.zh if language == "zh" else self.en
+Name = str | LocalizedText  # a symbol or a token is the same in every language, a word is not
 
 
-Name = str | Said  # a symbol or a token is the same in every language, a word is not
-
-
-def spoken(name: Name, language: str) -> str:
+def localized(name: Name, language: str) -> str:
     """A name in a language."""
-    return name.within(language) if isinstance(name, Said) else name
+    return name.in_language(language) if isinstance(name, LocalizedText) else name
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Numbers of a lesson, with the words on their axes, and a source's printed figure beside."""
+    """Numbers of a lesson, with the names on their axes, and the figures that a source prints."""
 
     name: Name  # as the formula writes it: "Q Kᵀ / √d_k"
     values: Numbers  # (rows, columns), or one row
     rows: Sequence[Name] = ()
     columns: Sequence[Name] = ()
     printed: Numbers | None = None  # what a source prints in its place
-    note: Said | None = None  # why the two differ
+    note: LocalizedText | None = None  # why the two differ
     digits: int = 4
     tolerance: float = 0.006  # printed figures within this are rounding, not slips
+    key: str = ""  # in the lesson's text file
 
     def table(self) -> list[list[float]]:
         """The numbers as rows of plain floats."""
@@ -74,18 +63,10 @@ class Matrix:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """For the page: numbers as JSON, infinities and NaN as strings."""
-        printed = self.printed_table()
-        return {
-            "name": _named(self.name),
-            "values": _plain(self.table()),
-            "rows": [_named(row) for row in self.rows],
-            "columns": [_named(column) for column in self.columns],
-            "printed": None if printed is None else _plain(printed),
-            "slips": sorted(self.slips()),
-            "note": None if self.note is None else self.note.to_dict(),
-            "digits": self.digits,
-        }
+        """For the page: the numbers as rows, and where the printed ones are wrong."""
+        names = {name: plain(getattr(self, name)) for name in ("name", "rows", "columns", "note")}
+        numbers = {"values": plain(self.table()), "printed": plain(self.printed_table())}
+        return {**names, **numbers, "slips": sorted(self.slips()), "digits": self.digits}
 
 
 @dataclass(frozen=True)
@@ -102,116 +83,84 @@ class Series:
 class Picture:
     """A drawing of computed numbers: curves, points in the plane, or bars."""
 
-    title: Said
+    title: LocalizedText
     kind: Literal["curves", "points", "bars"]
     series: Sequence[Series]
     x: Name = ""
     y: Name = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the page."""
-        return {
-            "title": self.title.to_dict(),
-            "kind": self.kind,
-            "x": _named(self.x),
-            "y": _named(self.y),
-            "series": [
-                {
-                    "name": _named(one.name),
-                    "x": _plain(list(one.x)),
-                    "y": _plain(list(one.y)),
-                    "labels": [_named(label) for label in one.labels],
-                }
-                for one in self.series
-            ],
-        }
+    key: str = ""  # in the lesson's text file
 
 
 @dataclass(frozen=True)
 class Question:
-    """Predict before you see."""
+    """A question to answer before the numbers are shown, and its answer."""
 
-    ask: Said
-    answer: Said
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the page."""
-        return {"ask": self.ask.to_dict(), "answer": self.answer.to_dict()}
+    ask: LocalizedText
+    answer: LocalizedText
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Something the lesson says is so, and whether it is, as computed."""
+    """A statement of the lesson, and whether it holds as computed."""
 
-    said: Said
+    said: LocalizedText
     holds: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the page."""
-        return {"said": self.said.to_dict(), "holds": self.holds}
+    key: str = ""  # in the lesson's text file
 
 
 @dataclass(frozen=True)
 class Control:
-    """Something the learner can change; the lesson is told again with the choice."""
+    """Something the learner can change; the lesson is computed again with the choice."""
 
-    name: str  # Room.choice(name, …) reads it
-    label: Said
+    name: str  # LessonInputs.choice(name, …) reads it
+    label: LocalizedText
     kind: Literal["slider", "order", "option", "text"]
     value: Any  # a number; a list of words in order; one of the options; a text
     options: Sequence[Any] = ()  # slider: (least, most, step); option: the choices
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the page."""
-        return {
-            "name": self.name,
-            "label": self.label.to_dict(),
-            "kind": self.kind,
-            "value": self.value,
-            "options": list(self.options),
-        }
+
+SHOWN = ("title", "text", "matrices", "pictures", "claims", "controls", "question", "show")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One screen: a title, a few sentences, and the numbers they speak of."""
+    """One screen: a title, a few sentences, and their numbers."""
 
-    title: Said
-    text: Said
+    title: LocalizedText
+    text: LocalizedText
     matrices: Sequence[Matrix] = ()
     pictures: Sequence[Picture] = ()
     claims: Sequence[Claim] = ()
     controls: Sequence[Control] = ()
     question: Question | None = None
-    trace: Trace | None = None  # a recorded run to open beside the text
-    show: str = ""  # the address in it to begin with
-    codes: Sequence[str] = ()  # what of the inventory it covers: "A7"
-    measured: bool = False  # holds times of this machine: the next telling has others
+    trace: Trace | None = None  # a recorded run to open next to the text
+    show: str = ""  # the address in it to open first
+    codes: Sequence[str] = ()  # codes of docs/inventory.md that it covers: "A7"
+    measured: bool = False  # holds times of this machine, which differ each time
+    key: str = ""  # section of the lesson's text file
 
     def to_dict(self, trace: str | None = None) -> dict[str, Any]:
         """For the page; `trace` is the key under which the server holds the recorded run."""
-        return {
-            "title": self.title.to_dict(),
-            "text": self.text.to_dict(),
-            "matrices": [matrix.to_dict() for matrix in self.matrices],
-            "pictures": [picture.to_dict() for picture in self.pictures],
-            "claims": [claim.to_dict() for claim in self.claims],
-            "controls": [control.to_dict() for control in self.controls],
-            "question": None if self.question is None else self.question.to_dict(),
-            "trace": trace,
-            "show": self.show,
-        }
+        return {**{name: plain(getattr(self, name)) for name in SHOWN}, "trace": trace}
 
 
 @dataclass(frozen=True)
 class Lesson:
     """A worked example on the real model code."""
 
-    name: str  # "by-hand"
-    title: Said
-    about: Said
-    tell: Callable[[Room], Iterator[Step]] = field(repr=False)
+    name: str  # "by-hand"; its words are in text/by-hand.<language>.md
+    steps: Callable[[LessonInputs], Iterator[Step]] = field(repr=False)
     trained: bool = False  # needs a trained model folder
+
+    @property
+    def title(self) -> LocalizedText:
+        """The title of the lesson."""
+        return LocalizedText({language: file.title for language, file in texts(self.name).items()})
+
+    @property
+    def about(self) -> LocalizedText:
+        """What the lesson shows, in one sentence."""
+        return LocalizedText({language: file.about for language, file in texts(self.name).items()})
 
     def summary(self) -> dict[str, Any]:
         """For a list of lessons."""
@@ -227,13 +176,14 @@ def _close(right: float, printed: float, tolerance: float) -> bool:
     return right == printed or abs(right - printed) <= tolerance
 
 
-def _named(name: Name) -> str | dict[str, str]:
-    return name.to_dict() if isinstance(name, Said) else name
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no infinities: they travel as strings."""
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    number = float(value)
-    return number if number - number == 0 else str(number)
+def plain(value: Any) -> Any:
+    """Plain values for JSON: dataclasses as objects, infinities and NaN as strings."""
+    if isinstance(value, LocalizedText | Matrix):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if value is None or isinstance(value, str | int):
+        return value
+    return [plain(part) for part in value]

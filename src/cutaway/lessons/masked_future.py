@@ -1,4 +1,4 @@
-"""What the mask of `masked-attention` keeps: change the last word; a row that sees nobody."""
+"""What the mask of `masked-attention` guarantees: a changed last word, a row without keys."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -6,155 +6,86 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from cutaway import glass
-from cutaway.config import ModelConfig
 from cutaway.glass import Trace
 from cutaway.lessons import figures
-from cutaway.lessons.lesson import Claim, Control, Matrix, Said, Step
-from cutaway.lessons.recorded import dimensions, numbers, put, table
-from cutaway.lessons.room import Room
-from cutaway.model import Transformer, attention, explicit
+from cutaway.lessons.inputs import LessonInputs
+from cutaway.lessons.lesson import Step
+from cutaway.lessons.recorded import ATTENTION, dimensions, numbers, recorded_decoder
+from cutaway.lessons.section import Sections
+from cutaway.model import attention, explicit
 
+TEXT = Sections("masked-attention")
 WORDS = figures.FOUR_WORDS
-PLACE = "decoder.layers.0.self_attention"
 D3 = dimensions(3)
 
 
-def four_words(last: tuple[float, ...] = figures.FOUR_X[3]) -> Trace:
+def four_words(x: Tensor) -> Trace:
     """A decoder of one layer and one head with the example's weights, recorded on four words."""
-    config = ModelConfig(
-        vocabulary=5,
-        family="decoder",
-        decoder_layers=1,
-        d_model=3,
-        heads=1,
-        d_ff=3,
-        positions="none",
-        scale_embedding=False,
-        bias=False,
-        dropout=0.0,
-    )
-    model = Transformer(config).double().eval()
-    with torch.no_grad():
-        model.embedding.weight[1:] = table([*figures.FOUR_X[:3], last])
-    for name in ("W_Q", "W_K", "W_V"):
-        put(model, f"{PLACE}.{name}.weight", table(getattr(figures, f"FOUR_{name}")))
-    put(model, f"{PLACE}.W_O.weight", torch.eye(3))
-    ids = torch.tensor([[1, 2, 3, 4]])
-    with torch.no_grad(), glass.record(model) as trace:
-        model(ids)
-    trace.label(source=WORDS)
-    return trace
+    given = {name: figures.given("masked", name) for name in ("W_Q", "W_K", "W_V")}
+    return recorded_decoder(x, {**given, "W_O": torch.eye(3)}, WORDS)
 
 
 @cache
 def example() -> Trace:
     """The run with the example's own numbers."""
-    return four_words()
+    return four_words(figures.given("masked", "X"))
 
 
-def what_the_mask_keeps(room: Room, trace: Trace) -> Iterator[Step]:
-    """Later words changed, and no word to see at all."""
-    yield future(room)
-    yield infinity(trace)
+def mask_guarantees(inputs: LessonInputs, trace: Trace) -> Iterator[Step]:
+    """A later word is changed; a query may attend to no key."""
+    yield _future(inputs)
+    yield _no_key(trace)
 
 
-def future(room: Room) -> Step:
-    first = room.choice("last", figures.FOUR_X[3][0])
-    changed = four_words((first, *figures.FOUR_X[3][1:]))
-    before, after = (
-        numbers(run, f"{PLACE}.output") for run in (four_words((5.0, 5.0, 5.0)), changed)
-    )
-    words = table([*figures.FOUR_X[:3], (first, *figures.FOUR_X[3][1:])])
-    key = words @ table(figures.FOUR_W_K)
-    with torch.no_grad(), explicit():
-        free = attention(words[None, None], key[None, None], words[None, None])[0, 0]
-    return Step(
-        Said("Change the last word", "改动最后一个词"),
-        Said(
-            "Turn the first number of 编程 up and down. With the mask, the first three rows do not "
-            "move by a single bit; without it, all four do. That is what lets one pass through the "
-            "sentence train every position at once.",
-            "把“编程”的第一个数调大调小。有掩码时，前三行一位都不动；没有掩码时，四行全变。"
-            "正因为这样，一遍就能同时训练所有位置。",
-        ),
+def _future(inputs: LessonInputs) -> Step:
+    usual = figures.given("masked", "X")
+    first = inputs.choice("last", float(usual[3, 0]))
+    chosen, other = usual.clone(), usual.clone()
+    chosen[3, 0] = first
+    other[3] = 5.0
+    changed = four_words(chosen)
+    before = numbers(four_words(other), f"{ATTENTION}.output")
+    after = numbers(changed, f"{ATTENTION}.output")
+    section = TEXT.section("future")
+    return section.step(
         matrices=(
-            Matrix(Said("output with the mask", "有掩码的输出"), after, WORDS, D3),
-            Matrix(Said("output without a mask", "没有掩码的输出"), free, WORDS, D3),
+            section.matrix("masked", after, WORDS, D3),
+            section.matrix("free", _unmasked(chosen), WORDS, D3),
         ),
-        controls=(
-            Control(
-                "last",
-                Said("first number of 编程", "“编程”的第一个数"),
-                "slider",
-                first,
-                (-3.0, 3.0, 0.1),
-            ),
-        ),
+        controls=(section.control("last", "slider", first, (-3.0, 3.0, 0.1)),),
         claims=(
-            Claim(
-                Said(
-                    "another last word (5, 5, 5) leaves the first three rows as they are",
-                    "换成别的词 (5, 5, 5)，前三行不变",
-                ),
-                bool(torch.equal(before[:3], after[:3])),
-            ),
-            Claim(
-                Said("without a mask the first row moves too", "没有掩码，第一行也会变"),
-                bool(
-                    (_unmasked(figures.FOUR_X[3])[0] - _unmasked((5.0, 5.0, 5.0))[0]).abs().max()
-                    > 0.1
-                ),
-            ),
+            section.claim("masked", torch.equal(before[:3], after[:3])),
+            section.claim("free", (_unmasked(usual)[0] - _unmasked(other)[0]).abs().max() > 0.1),
         ),
         trace=changed,
-        show=f"{PLACE}.output[0,2,0]",
+        show=f"{ATTENTION}.output[0,2,0]",
         codes=("C21", "C22"),
     )
 
 
-def _unmasked(last: tuple[float, ...]) -> Tensor:
-    words = table([*figures.FOUR_X[:3], last])
-    key = words @ table(figures.FOUR_W_K)
-    with torch.no_grad():
+def _unmasked(words: Tensor) -> Tensor:
+    key = words @ figures.given("masked", "W_K")
+    with torch.no_grad(), explicit():
         return attention(words[None, None], key[None, None], words[None, None])[0, 0]
 
 
-def infinity(trace: Trace) -> Step:
-    scaled = numbers(trace, f"{PLACE}.scaled")[:1]
+def _no_key(trace: Trace) -> Step:
+    scaled = numbers(trace, f"{ATTENTION}.scaled")[:1]
     nobody = torch.zeros(1, 4, dtype=torch.bool)
-    value = table(figures.FOUR_X)
+    value = figures.given("masked", "X")
     rough = torch.softmax(scaled.masked_fill(~nobody, -1e9), dim=-1) @ value
-    query = table(figures.FOUR_X)[:1]
+    query, key = value[:1], value
     with torch.no_grad(), explicit():
-        ours = attention(
-            query[None, None], value[None, None], value[None, None], nobody[None, None]
-        )[0, 0]
-    return Step(
-        Said("−∞, or a very large minus?", "用 −∞，还是很大的负数？"),
-        Said(
-            "Many programs write −1e9 instead of −∞. As long as a row sees somebody, nothing "
-            "shows. "
-            "If a row may see nobody, say a line of padding, the −1e9 are all equal and softmax "
-            "spreads the weight evenly over what was forbidden. With −∞ the row is 0/0; our "
-            "attention defines it: nothing seen, nothing passed on, zeros.",
-            "许多程序不写 −∞ 而写 −1e9。只要这一行还能看见谁，就看不出差别。"
-            "要是一行谁都不许看（比如整行填充），所有 −1e9 都相等，softmax "
-            "就把权重平均分给了被禁的格子。"
-            "用 −∞ 则是 0/0；我们的注意力规定：什么都没看见，就什么都不传，全是 0。",
-        ),
+        zeros = attention(query[None, None], key[None, None], value[None, None], nobody[None, None])
+    section = TEXT.section("nobody")
+    return section.step(
         matrices=(
-            Matrix(
-                Said("a row that sees nobody, −1e9", "谁都看不见的一行，用 −1e9"), rough, columns=D3
-            ),
-            Matrix(Said("the same with −∞", "同样，用 −∞"), ours, columns=D3),
+            section.matrix("rough", rough, columns=D3),
+            section.matrix("zeros", zeros[0, 0], columns=D3),
         ),
         claims=(
-            Claim(
-                Said("−1e9 averages the forbidden words", "−1e9 平均了被禁的词"),
-                bool((rough[0] - value.mean(0)).abs().max() < 1e-12),
-            ),
-            Claim(Said("ours gives zeros", "我们的结果是 0"), bool((ours == 0).all())),
+            section.claim("average", (rough[0] - value.mean(0)).abs().max() < 1e-12),
+            section.claim("zeros", (zeros == 0).all()),
         ),
         codes=("C21", "E8"),
     )

@@ -1,36 +1,32 @@
-"""A lesson as a Jupyter notebook: the texts, and code cells that compute the numbers anew."""
+"""A lesson as a Jupyter notebook: the texts, and code cells that compute the numbers again."""
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from cutaway.lessons.lesson import Lesson, Step
-
-SETUP = {
-    "en": "Run the cells from top to bottom; they compute every number on your machine.",
-    "zh": "从上到下运行各单元格；所有数字都在你的机器上重新计算。",
-}
+from cutaway.lessons.section import Sections
 
 
 def notebook(lesson: Lesson, steps: Sequence[Step], *, language: str, model: str | None) -> str:
-    """The notebook file as text: one text cell and one code cell a step."""
+    """The notebook file as text: one text cell and one code cell per step."""
     where = f", Path({model!r})" if model else ""
     opening = (
         "from pathlib import Path\n\n"
-        "from cutaway.lessons import Room, find\n"
+        "from cutaway.lessons import LessonInputs, find\n"
         "from cutaway.lessons.show import show\n\n"
-        f"steps = list(find({lesson.name!r}).tell(Room({where.removeprefix(', ')})))"
+        f"steps = list(find({lesson.name!r}).steps(LessonInputs({where.removeprefix(', ')})))"
     )
     cells = [
-        _text(f"# {lesson.title.within(language)}\n\n{lesson.about.within(language)}"),
-        _text(SETUP["zh" if language == "zh" else "en"]),
+        _text(f"# {lesson.title.in_language(language)}\n\n{lesson.about.in_language(language)}"),
+        _text(Sections("terminal").section("notebook").label("setup").in_language(language)),
         _code(opening),
     ]
     for number, step in enumerate(steps):
-        body = step.text.within(language).replace("\n", "\n\n")
+        body = step.text.in_language(language).replace("\n", "\n\n")
         if step.question is not None:
-            body += f"\n\n**?** {step.question.ask.within(language)}"
-        cells.append(_text(f"## {step.title.within(language)}\n\n{body}"))
+            body += f"\n\n**?** {step.question.ask.in_language(language)}"
+        cells.append(_text(f"## {step.title.in_language(language)}\n\n{body}"))
         cells.append(_code(f"show(steps[{number}], language={language!r})"))
     book = {
         "cells": [{**cell, "id": f"cell-{place}"} for place, cell in enumerate(cells)],

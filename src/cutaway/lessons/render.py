@@ -1,27 +1,30 @@
-"""A step as a person sees it in a terminal: Rich tables for matrices, characters for pictures."""
+"""A step in a terminal: Rich tables for matrices, characters for pictures."""
 
 import math
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cutaway.lessons.lesson import Claim, Matrix, Picture, Said, Step, spoken
+from cutaway.glass.numbers import colour, fixed
+from cutaway.lessons.lesson import Claim, Matrix, Picture, Step, localized
+from cutaway.lessons.paragraph import Paragraph
+from cutaway.lessons.section import Sections
+from cutaway.lessons.texts import joined
 
-WIDE = 12  # columns of a matrix that a terminal line takes
+MOST_COLUMNS = 40  # columns shown of a wide matrix
 PLOT_WIDTH, PLOT_HEIGHT = 64, 14
 MARKS = "●○◆◇▲△■□✚✖"
 
-SLIP = Said("(in brackets: what a source prints instead)", "（括号里是资料中印的数）")
-HOLDS = Said("holds", "成立")
-FAILS = Said("does not hold here", "此处不成立")
+TEXT = Sections("terminal")
 
 
-def told(step: Step, language: str) -> RenderableType:
-    """What the step says, before its question."""
-    return Group(*(Text(paragraph) for paragraph in step.text.within(language).split("\n")))
+def step_text(step: Step, language: str) -> RenderableType:
+    """The step's text, shown before its question."""
+    return Group(*map(Paragraph, step.text.in_language(language).split("\n")))
 
 
 def rendered(step: Step, language: str) -> RenderableType:
@@ -32,12 +35,13 @@ def rendered(step: Step, language: str) -> RenderableType:
 def _parts(step: Step, language: str) -> Iterator[RenderableType]:
     for matrix in step.matrices:
         yield Text()
-        yield Text(spoken(matrix.name, language), style="italic")
-        yield matrix_table(matrix, language)
+        yield Text(localized(matrix.name, language), style="italic")
+        yield MatrixTable(matrix, language)
         if matrix.slips():
-            yield Text("  " + SLIP.within(language), style="dim")
+            printed = TEXT.section("verdicts").label("printed").in_language(language)
+            yield Text(f"  {printed}", style="dim")
         if matrix.note is not None:
-            yield Padding(Text(matrix.note.within(language), style="italic"), (0, 0, 0, 2))
+            yield Padding(Paragraph(matrix.note.in_language(language), "italic"), (0, 0, 0, 2))
     for picture in step.pictures:
         yield Text()
         yield plot(picture, language)
@@ -47,61 +51,68 @@ def _parts(step: Step, language: str) -> Iterator[RenderableType]:
         yield _claim(claim, language)
 
 
-def matrix_table(matrix: Matrix, language: str) -> Table:
-    """Numbers with their words; a printed slip stands in brackets behind the right figure."""
-    rows, printed, slips = matrix.table(), matrix.printed_table(), matrix.slips()
-    shown = len(rows[0])
-    left_out = max(0, shown - WIDE)
-    table = Table(box=None, padding=(0, 1), show_header=bool(matrix.columns))
-    if matrix.rows:
-        table.add_column("", style="dim", no_wrap=True)
-    for column in range(shown - left_out):
-        name = spoken(matrix.columns[column], language) if matrix.columns else ""
-        table.add_column(name, justify="right", no_wrap=True)
-    if left_out:
-        table.add_column(f"+{left_out}", style="dim")
-    for number, row in enumerate(rows):
-        cells: list[RenderableType] = (
-            [Text(spoken(matrix.rows[number], language))] if matrix.rows else []
-        )
-        for column, value in enumerate(row[: shown - left_out]):
-            cell = Text(figure(value, matrix.digits), style=_style(value))
-            if printed is not None and (number, column) in slips:
-                cell.append(" ")
-                wrong = figure(printed[number][column], matrix.digits)
-                cell.append(f"({wrong})", style="red")
-            cells.append(cell)
-        table.add_row(*cells, *(["…"] if left_out else []))
-    return table
+class MatrixTable:
+    """Numbers with their words, in as many blocks of columns as the width of the terminal asks for.
 
+    A printed figure that differs stands in brackets after the computed one.
+    """
 
-def figure(value: float, digits: int) -> str:
-    """A number as a table shows it: fixed digits, a true minus, −∞ as its own sign."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "−∞" if value < 0 else "∞"
-    if value != 0 and abs(value) < 10**-digits:
-        return f"{value:.2g}".replace("-", "−")
-    if value == round(value) and abs(value) < 1e9:
-        return f"{value:.0f}".replace("-", "−")
-    return f"{value:.{digits}f}".replace("-", "−")
+    def __init__(self, matrix: Matrix, language: str) -> None:
+        self.rows = [localized(name, language) for name in matrix.rows]
+        self.columns = [localized(name, language) for name in matrix.columns]
+        printed, slips = matrix.printed_table(), matrix.slips()
+        self.cells: list[list[Text]] = []
+        for row, numbers in enumerate(matrix.table()):
+            line = []
+            for column, value in enumerate(numbers):
+                cell = Text(fixed(value, matrix.digits), style=colour(value, abs(value)))
+                if printed is not None and (row, column) in slips:
+                    cell.append(f" ({fixed(printed[row][column], matrix.digits)})", style="red")
+                line.append(cell)
+            self.cells.append(line)
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for block in self._blocks(options.max_width):
+            yield self._table(block)
+        left_out = len(self.cells[0]) - MOST_COLUMNS
+        if left_out > 0:
+            yield Text(f"  +{left_out} …", style="dim")
 
-def _style(value: float) -> str:
-    """Blue above zero, orange below, as on the page."""
-    if math.isinf(value) or math.isnan(value):
-        return "dim"
-    return "default" if value == 0 else ("blue" if value > 0 else "dark_orange")
+    def _blocks(self, width: int) -> list[range]:
+        """Ranges of columns that fit into a line, words of the rows included."""
+        free = width - (max(map(cell_len, self.rows)) + 2 if self.rows else 0)
+        blocks, begin, used = [], 0, 0
+        shown = min(len(self.cells[0]), MOST_COLUMNS)
+        for column in range(shown):
+            wide = max(row[column].cell_len for row in self.cells)
+            if self.columns:
+                wide = max(wide, cell_len(self.columns[column]))
+            if used + wide + 2 > free and column > begin:
+                blocks.append(range(begin, column))
+                begin, used = column, 0
+            used += wide + 2
+        return [*blocks, range(begin, shown)]
+
+    def _table(self, block: range) -> Table:
+        table = Table(box=None, padding=(0, 1), show_header=bool(self.columns))
+        if self.rows:
+            table.add_column("", style="dim", no_wrap=True)
+        for column in block:
+            name = Text(self.columns[column]) if self.columns else ""
+            table.add_column(name, justify="right", no_wrap=True)
+        for number, row in enumerate(self.cells):
+            words = [Text(self.rows[number])] if self.rows else []
+            table.add_row(*words, *(row[column] for column in block))
+        return table
 
 
 def plot(picture: Picture, language: str) -> RenderableType:
     """Curves, points or bars drawn with characters, with the range of both axes."""
-    title = Text(picture.title.within(language), style="bold")
+    title = Text(picture.title.in_language(language), style="bold")
     if picture.kind == "bars":
         return Group(title, *_bars(picture, language))
     points = [
-        (x, y, index, spoken(one.labels[place], language) if one.labels else "")
+        (x, y, index, localized(one.labels[place], language) if one.labels else "")
         for index, one in enumerate(picture.series)
         for place, (x, y) in enumerate(zip(one.x, one.y, strict=True))
         if math.isfinite(x) and math.isfinite(y)
@@ -120,26 +131,28 @@ def plot(picture: Picture, language: str) -> RenderableType:
                 grid[row][place] = letter
     lines = [Text("  │" + "".join(row).rstrip()) for row in grid]
     legend = "   ".join(
-        f"{MARKS[index % len(MARKS)]} {spoken(one.name, language)}"
+        f"{MARKS[index % len(MARKS)]} {localized(one.name, language)}"
         for index, one in enumerate(picture.series)
     )
-    scale = f"  {spoken(picture.x, language)} {figure(left, 3)} … {figure(right, 3)}; "
-    scale += f"{spoken(picture.y, language)} {figure(low, 3)} … {figure(high, 3)}"
-    return Group(title, *lines, Text("  └" + "─" * PLOT_WIDTH), Text(scale, style="dim"), legend)
+    scale = f"  {localized(picture.x, language)} {fixed(left, 3)} … {fixed(right, 3)}; "
+    scale += f"{localized(picture.y, language)} {fixed(low, 3)} … {fixed(high, 3)}"
+    axis = Text("  └" + "─" * PLOT_WIDTH)
+    return Group(title, *lines, axis, Text(scale, style="dim"), Text(legend))
 
 
 def _bars(picture: Picture, language: str) -> Iterator[RenderableType]:
     for one in picture.series:
         if one.name:
-            yield Text(spoken(one.name, language), style="dim")
+            yield Text(localized(one.name, language), style="dim")
         largest = max((abs(y) for y in one.y), default=1.0) or 1.0
         for place, y in enumerate(one.y):
-            label = spoken(one.labels[place], language) if one.labels else figure(one.x[place], 2)
+            label = localized(one.labels[place], language) if one.labels else fixed(one.x[place], 2)
             bar = "█" * round(40 * abs(y) / largest)
-            yield Text(f"  {label:<16} {figure(y, 4):>10}  {bar}")
+            yield Text(f"  {label:<16} {fixed(y, 4):>10}  {bar}")
 
 
-def _claim(claim: Claim, language: str) -> Text:
+def _claim(claim: Claim, language: str) -> RenderableType:
     mark, style = ("✓", "green") if claim.holds else ("✗", "red")
-    verdict = (HOLDS if claim.holds else FAILS).within(language)
-    return Text.assemble((f"{mark} ", style), claim.said.within(language), (f" ({verdict})", "dim"))
+    holds, fails = TEXT.names("verdicts", "holds", "fails")
+    verdict = (holds if claim.holds else fails).in_language(language)
+    return Paragraph(f"{mark} {joined([claim.said.in_language(language), verdict])}", style)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from cutaway import glass
 from cutaway.glass import Trace
+from cutaway.lessons.fit import fit
 
 SENTENCE = ("the", "cat", "walks", "on", "the", "street")
 SUBJECTS = ("cat", "dog", "bird", "boy", "girl", "horse")
@@ -22,7 +23,7 @@ SEED, UPDATES, RATE = 1, 300, 0.015
 
 
 class SelfAttention(nn.Module):
-    """Each output the average of all inputs, weighted by how alike they are; no parameter.
+    """Each output is the average of all inputs, weighted by similarity; no parameters.
 
     y_i = Σ_j softmax_j(x_iᵀ x_j) x_j
     """
@@ -35,7 +36,7 @@ class SelfAttention(nn.Module):
 
 
 def looped(x: Tensor) -> Tensor:
-    """The same, as the formula says it: one sentence, one word, one partner at a time."""
+    """The same as nested loops, as the formula reads."""
     outputs = torch.zeros_like(x)
     batch, length, _ = x.shape
     for b in range(batch):
@@ -51,15 +52,16 @@ def looped(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Word vectors learned so that self-attention helps; how well it went."""
+    """Word vectors learned through self-attention, and their accuracy."""
 
     table: Tensor  # (words, WIDTH)
     right: float  # share of sentences whose subject the verb's output names
+    sentences: int  # learned from
 
 
 @cache
 def learned() -> Embeddings:
-    """Learn vectors by one task: the output at the verb is to say who does it."""
+    """Learn vectors with one task: predict the subject from the output at the verb."""
     sentences = [
         ("the", who, does, "on", "the", where)
         for who in SUBJECTS
@@ -72,15 +74,14 @@ def learned() -> Embeddings:
         table = nn.Parameter(0.2 * torch.randn(len(VOCABULARY), WIDTH, dtype=torch.float64))
         reader = nn.Linear(WIDTH, len(VOCABULARY), dtype=torch.float64)
     attend = SelfAttention()
-    optimizer = torch.optim.Adam([table, *reader.parameters()], lr=RATE)
-    for _ in range(UPDATES):
-        loss = F.cross_entropy(reader(attend(table[ids])[:, 2]), ids[:, 1])
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+
+    def loss() -> Tensor:
+        return F.cross_entropy(reader(attend(table[ids])[:, 2]), ids[:, 1])
+
+    fit([table, *reader.parameters()], loss, updates=UPDATES, rate=RATE)
     with torch.no_grad():
         named = reader(attend(table[ids])[:, 2]).argmax(1)
-    return Embeddings(table.detach(), float((named == ids[:, 1]).double().mean()))
+    return Embeddings(table.detach(), float((named == ids[:, 1]).double().mean()), len(ids))
 
 
 def vectors(words: Sequence[str]) -> Tensor:

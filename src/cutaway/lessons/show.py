@@ -3,9 +3,9 @@
 from io import StringIO
 
 from rich.console import Console, Group, RenderableType
-from rich.text import Text
 
 from cutaway.lessons.lesson import Step
+from cutaway.lessons.paragraph import Paragraph
 from cutaway.lessons.render import rendered
 
 
@@ -19,9 +19,10 @@ class Shown:
     def _console(self) -> Console:
         parts: list[RenderableType] = []
         if self.step.question is not None:
-            parts.append(Text("→ " + self.step.question.answer.within(self.language)))
+            parts.append(Paragraph("→ " + self.step.question.answer.in_language(self.language)))
         parts.append(rendered(self.step, self.language))
-        console = Console(record=True, width=110, file=StringIO())  # recorded, not printed
+        # Recorded, not printed. No markup: a piece of a tokenizer may be written as a link.
+        console = Console(record=True, width=110, file=StringIO(), markup=False, emoji=False)
         console.print(Group(*parts))
         return console
 

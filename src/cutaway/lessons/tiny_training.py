@@ -7,14 +7,15 @@ from functools import cache
 
 import torch
 
+from cutaway.artifact.folder import ModelFolder
 from cutaway.config import ModelConfig, Task, TrainConfig
 from cutaway.corpus import BatchPlan, embedded, encode_texts
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
-from cutaway.train.folder import ModelFolder
-from cutaway.train.objective import Objective, ask
-from cutaway.train.optimizer import make_optimizer, set_rate
-from cutaway.train.schedule import learning_rate
+from cutaway.training.objective import Objective, ask
+from cutaway.training.optimizer import make_optimizer, set_rate
+from cutaway.training.schedule import learning_rate
+from cutaway.training.validation import validation_loss
 
 COUNTED = r"There (is|are) (a|an|one|two|three|four|some) \w+ (on|in|under|near|behind)"
 SENTENCES, HELD_OUT = 700, 100
@@ -24,12 +25,12 @@ FAMILY = {"generate": "decoder", "fill": "encoder"}
 
 @dataclass(frozen=True)
 class Trained:
-    """A model put to work, and how its training went."""
+    """A trained model, and how its training went."""
 
     folder: ModelFolder
     sentences: int  # it learned from
-    losses: list[float]  # of the training batches, a token
-    held_out: float  # loss a token on sentences it has not seen
+    losses: list[float]  # of the training batches, per token
+    held_out: float  # loss per token on sentences it has not seen
 
 
 def texts() -> tuple[list[str], list[str]]:
@@ -46,7 +47,7 @@ def word_tokenizer(sentences: Sequence[str]) -> Tokenizer:
 
 @cache
 def trained(task: Task) -> Trained:
-    """The lesson's model of a task: a lesson told again with another choice trains no more."""
+    """The lesson's model of a task; trained once per process."""
     seen, unseen = texts()
     return train_tiny(task, word_tokenizer([*seen, *unseen]), seen, unseen)
 
@@ -90,26 +91,6 @@ def train_tiny(
                 break
         epoch += 1
     folder = ModelFolder(model=model.eval(), tokenizer=tokenizer, task=task)
-    held_out = _judge(objective.eval(), task, tokenizer, unseen, settings)
-    return Trained(folder, len(seen), losses, held_out)
-
-
-@torch.no_grad()
-def _judge(
-    objective: Objective,
-    task: Task,
-    tokenizer: Tokenizer,
-    texts: Sequence[str],
-    settings: TrainConfig,
-) -> float:
-    """Loss a token on texts the model has not seen."""
-    pairs, _ = encode_texts(texts, tokenizer)
-    total, asked = 0.0, 0
-    for batch in BatchPlan(pairs.lengths, 4096).batches(pairs):
-        question = ask(
-            task, batch, device=torch.device("cpu"), draw=batch.number,
-            vocabulary=tokenizer.vocabulary, share=settings.mask_share,
-        )  # fmt: skip
-        total += float(objective(question))
-        asked += question.asked
-    return total / asked
+    held_out, _ = encode_texts(unseen, tokenizer)
+    loss_held_out = validation_loss(model, task, held_out, settings)["loss"]
+    return Trained(folder, len(seen), losses, loss_held_out)

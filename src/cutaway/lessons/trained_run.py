@@ -1,4 +1,4 @@
-"""One sentence through a trained model, recorded: what the lessons on the demo model share."""
+"""Record a trained model on one sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from cutaway import glass
 from cutaway.decode import Translator
+from cutaway.decode.recording import record_translation
 from cutaway.glass import Trace
 from cutaway.text import Tokenizer
+
+SPACE = "▁"
 
 
 @dataclass(frozen=True)
@@ -17,13 +19,15 @@ class SentenceRun:
     """A recorded pass over a sentence and its greedy translation."""
 
     trace: Trace
+    sentence: str
     text: str  # the translation
     source: tuple[str, ...]  # tokens of the source, <end> last
     target: tuple[str, ...]  # tokens fed to the decoder, <start> first
-    wanted: tuple[str, ...]  # tokens it is to predict, <end> last
+    wanted: tuple[str, ...]  # tokens to predict, <end> last
     source_ids: Tensor  # (1, S)
     target_ids: Tensor  # (1, T) fed
     gold_ids: Tensor  # (1, T) predicted
+    memory: str  # address of the encoder's output; post-norm layers end without a norm of the stack
 
     def numbers(self, address: str) -> Tensor:
         """The numbers of an address, in double precision."""
@@ -31,33 +35,39 @@ class SentenceRun:
 
 
 def shown(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, ...]:
-    """Tokens as a person reads them: without the mark of the space before a word."""
-    return tuple(piece.replace("▁", "") or "▁" for piece in tokenizer.pieces(ids))
+    """Tokens to display: without the mark of the space before a word."""
+    return tuple(piece.replace(SPACE, "") or SPACE for piece in tokenizer.pieces(ids))
 
 
 def sentence_run(translator: Translator, text: str) -> SentenceRun:
     """Translate greedily, then record the whole pass with the translation as target."""
-    translation = translator.translate([text], beam=1)[0]
+    translation = translator.translate([text], beam=1, split=False)[0]
     source = list(translation.source_ids)
     gold = [token.id for token in translation.tokens]
-    fed = [translator.target_tokenizer.start, *gold[:-1]]
-    model = translator.model
-    source_ids, target_ids = torch.tensor([source]), torch.tensor([fed])
-    with torch.no_grad(), glass.record(model) as trace:
-        model(source_ids, target_ids)
-    names = shown(translator.tokenizer, source)
-    fed_names = shown(translator.target_tokenizer, fed)
-    trace.label(source=names, target=fed_names)
+    theirs = translator.target_tokenizer
+    fed = [translator.special.start, *gold[:-1]]
     return SentenceRun(
-        trace=trace,
+        trace=record_translation(translator, source, gold),
+        sentence=text,
         text=translation.text,
-        source=names,
-        target=fed_names,
-        wanted=shown(translator.target_tokenizer, gold),
-        source_ids=source_ids,
-        target_ids=target_ids,
+        source=shown(translator.tokenizer, source),
+        target=shown(theirs, fed),
+        wanted=shown(theirs, gold),
+        source_ids=torch.tensor([source]),
+        target_ids=torch.tensor([fed]),
         gold_ids=torch.tensor([gold]),
+        memory="encoder.memory" if translator.model.config.norm == "pre" else "encoder.output",
     )
+
+
+def target_language(translator: Translator) -> str:
+    """The language the model writes; "" if its folder does not say."""
+    return (translator.folder.languages or ("", ""))[-1]
+
+
+def pair_name(translator: Translator) -> str:
+    """The languages as the corpora are named: "en-fr"."""
+    return "-".join(translator.folder.languages or ())
 
 
 def angle(one: Tensor, other: Tensor) -> float:

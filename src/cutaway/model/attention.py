@@ -1,6 +1,6 @@
 """Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V, alone and with many heads.
 
-Knows tensors and masks only: nothing here has heard of words, layers or training.
+Knows tensors and masks only, nothing of words, layers or training.
 """
 
 import math
@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cutaway.config import InputError, ModelConfig
+from cutaway.config import ModelConfig
+from cutaway.errors import InputError
 from cutaway.model.cache import KeyValueCache
 
 _explicit_threads: set[int] = set()  # a plain set: Dynamo can guard it, a ContextVar it cannot
@@ -59,6 +60,18 @@ def explicit_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float
 ) -> Tensor:
     """The formula, one matrix at a time."""
+    weights = attention_weights(query, key, mask)
+    if dropout > 0.0:
+        weights = F.dropout(weights, dropout)
+    context = weights @ value  # (B, H, Q, V)
+    return context
+
+
+def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+    """How much each query takes from each key; a query that may attend nothing has zeros.
+
+    weights = softmax(query keyᵀ / √d_k)
+    """
     scores = query @ key.transpose(-2, -1)  # (B, H, Q, K)
     scaled = scores / math.sqrt(query.shape[-1])
     if mask is None:
@@ -67,10 +80,7 @@ def explicit_attention(
         masked = scaled.masked_fill(~mask, -math.inf)
         softmax = torch.softmax(masked, dim=-1)
         weights = softmax.masked_fill(~mask, 0.0)  # a row with no key at all is NaN until here
-    if dropout > 0.0:
-        weights = F.dropout(weights, dropout)
-    context = weights @ value  # (B, H, Q, V)
-    return context
+    return weights
 
 
 def local_attention(
@@ -122,6 +132,9 @@ class MultiHeadAttention(nn.Module):
     head_i = Attention(X W_Qᵢ, M W_Kᵢ, M W_Vᵢ); output = concat(head_1 … head_h) W_O
     """
 
+    while_recorded = staticmethod(explicit)  # a recorder enters it: see cutaway.glass.record
+    recorded_axes = ((None, "head", None, None),)  # names it gives axes: see cutaway.glass.axes
+
     def __init__(self, config: ModelConfig, *, causal: bool = False) -> None:
         super().__init__()
         inner = config.heads * config.d_k
@@ -172,18 +185,11 @@ class MultiHeadAttention(nn.Module):
         *,
         cache: KeyValueCache | None = None,
     ) -> Tensor:  # (B, H, Q, K)
-        """How much each head's query draws from each key, for who wants to see it; no dropout.
-
-        weights = softmax(Q Kᵀ / √d_k)
-        """
+        """Attention weights of every head, without dropout."""
         query = self._split(self.W_Q(states))
         complete = cache is not None and cache.complete
         key = cache.keys_and_values()[0] if cache and complete else self._split(self.W_K(memory))
-        scaled = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-        if mask is None:
-            return torch.softmax(scaled, dim=-1)
-        hidden = ~mask.unsqueeze(1)
-        return torch.softmax(scaled.masked_fill(hidden, -math.inf), -1).masked_fill(hidden, 0.0)
+        return attention_weights(query, key, mask if mask is None else mask.unsqueeze(1))
 
     def _split(self, projected: Tensor) -> Tensor:
         """(B, L, H·W) → (B, H, L, W)."""

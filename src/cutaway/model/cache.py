@@ -1,4 +1,4 @@
-"""What decoding remembers: the keys and values of the positions already seen."""
+"""The cache of decoding: keys and values of the positions already computed."""
 
 from dataclasses import dataclass, field
 

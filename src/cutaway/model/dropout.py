@@ -1,10 +1,13 @@
 """Dropout from a cheap random source: sixteen random bits decide for one number."""
 
+from functools import cache
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cutaway.model.attention import is_explicit
+from cutaway.model.attention import explicit, is_explicit
 
 LEVELS = 2**16  # a probability is kept to the nearest 1/65,536
 
@@ -14,9 +17,12 @@ class Dropout(nn.Module):
 
     dropout(x) = x · keep / (1 − p),  keep ~ Bernoulli(1 − p)
 
-    torch draws one number a cell, one after the other; four cells share one draw here, which is
-    several times faster on a CPU. Like torch's, the draws follow from `torch.manual_seed`.
+    torch draws one number per cell, one after the other; four cells share one draw here, which is
+    several times faster on a CPU. Like torch's, the draws follow from `torch.manual_seed`. The
+    explicit body draws the same numbers, so that a recorded update is the update that was made.
     """
+
+    while_recorded = staticmethod(explicit)
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -25,9 +31,10 @@ class Dropout(nn.Module):
     def forward(self, states: Tensor) -> Tensor:
         if not self.training or self.p == 0.0:
             return states
-        if states.device.type != "cpu" or is_explicit() or torch.compiler.is_compiling():
+        if states.device.type != "cpu" or torch.compiler.is_compiling():
             return F.dropout(states, self.p)
-        kept = states * keep_mask(states, self.p)
+        mask = keep_mask(states, self.p)
+        kept = states * mask
         return kept
 
     def extra_repr(self) -> str:
@@ -38,8 +45,23 @@ def keep_mask(like: Tensor, p: float) -> Tensor:
     """What to multiply by: 0 with probability p, else 1 / (1 − p), in the shape of `like`."""
     cells = like.numel()
     dropped = min(round(p * LEVELS), LEVELS - 1)
-    draws = torch.empty((cells + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    bits = draws.view(torch.int16)[:cells].view(like.shape)  # −32768 … 32767
+    drawn = recorded_bits()(cells) if is_explicit() else random_bits(cells)
+    bits = drawn.view(like.shape)  # −32768 … 32767
     scale = LEVELS / (LEVELS - dropped)
-    mask = (bits >= dropped - LEVELS // 2) * scale
-    return mask.to(like.dtype)
+    mask = (bits >= dropped - LEVELS // 2).to(like.dtype) * scale
+    return mask
+
+
+def random_bits(cells: int) -> Tensor:
+    """So many random int16, four from each draw of the generator."""
+    draws = torch.empty((cells + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    return draws.view(torch.int16)[:cells]
+
+
+@cache
+def recorded_bits() -> Any:
+    """`random_bits` as one operation, tagged as random: a recorder sees one draw per cell."""
+    operation = torch.library.custom_op(
+        "cutaway::random_bits", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,)
+    )
+    return operation(random_bits)

@@ -1,4 +1,4 @@
-"""Who may attend whom: boolean, True = may attend, rows are queries and columns keys."""
+"""Attention masks: boolean, True = may attend, rows are queries and columns keys."""
 
 import torch
 from torch import Tensor

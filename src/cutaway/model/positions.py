@@ -1,4 +1,4 @@
-"""Where a token stands: sine and cosine of the position, or a learned table.
+"""Position tables: sines and cosines, or learned.
 
 PE(pos, 2i) = sin(pos / 10000^(2i/D)), PE(pos, 2i+1) = cos(pos / 10000^(2i/D))
 """
@@ -10,7 +10,8 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from cutaway.config import InputError, ModelConfig
+from cutaway.config import ModelConfig
+from cutaway.errors import InputError
 
 
 def sinusoidal(length: int, width: int, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -35,7 +36,9 @@ class Positions(nn.Module):
         self.width = config.d_model
         self.is_sinusoidal = config.positions == "sinusoidal"
         if self.is_sinusoidal:
-            table = sinusoidal(self.max_length, self.width, torch.get_default_dtype())
+            table = torch.empty(self.max_length, self.width)
+            if not table.is_meta:  # arange on the meta device would import torch's compiler (2 s)
+                table = sinusoidal(self.max_length, self.width, table.dtype)
             self.register_buffer("table", table, persistent=False)
         elif config.positions == "learned":
             self.table = nn.Parameter(torch.empty(config.max_length, config.d_model))
@@ -44,7 +47,7 @@ class Positions(nn.Module):
         self.amplitude = nn.Parameter(torch.ones(())) if config.position_amplitude else None
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Compute the sines anew after a change of type: float32 sines cast up stay inexact."""
+        """Compute the sines again after a change of type: float32 sines cast up stay inexact."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.is_sinusoidal and self.table is not None and not self.table.is_meta:
             self.table = sinusoidal(self.max_length, self.width).to(self.table)

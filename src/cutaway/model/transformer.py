@@ -1,4 +1,4 @@
-"""Ids in, logits out: the Transformer, its GPT-like and its BERT-like relative."""
+"""Ids in, logits out: the Transformer in its three families."""
 
 import math
 from typing import cast
@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cutaway.config import InputError, ModelConfig
+from cutaway.config import ModelConfig
+from cutaway.errors import InputError
 from cutaway.model.cache import DecodingState
 from cutaway.model.initialise import initialise
 from cutaway.model.masks import padding_mask
@@ -88,7 +89,7 @@ class Transformer(nn.Module):
         target: Tensor | None = None,  # (B, T) ids, shifted right: starts with <start>
         *,
         source_mask: Tensor | None = None,  # (B, 1 or S, S), True = may attend; default: no padding
-        target_mask: Tensor | None = None,  # (B, 1 or T, T), beside causality
+        target_mask: Tensor | None = None,  # (B, 1 or T, T), in addition to causality
     ) -> Tensor:  # (B, T or S, V)
         """Logits of the next token (decoders) or of the token itself (encoder)."""
         return self.project(
@@ -103,7 +104,7 @@ class Transformer(nn.Module):
         source_mask: Tensor | None = None,
         target_mask: Tensor | None = None,
     ) -> Tensor:  # (B, T or S, D)
-        """Everything but the output projection, which a trainer may want to take in chunks."""
+        """Everything but the output projection, which the trainer computes in chunks."""
         if self.config.family == "encoder-decoder":
             if target is None:
                 raise InputError("target is missing; an encoder-decoder takes (source, target)")
@@ -257,7 +258,7 @@ class Transformer(nn.Module):
         if ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32):
             raise InputError(
                 f"{name} ids are of shape {tuple(ids.shape)} and type {ids.dtype}; "
-                f"expected integers of shape (batch, length): one row of token ids a sentence"
+                f"expected integers of shape (batch, length): one row of token ids per sentence"
             )
         if 0 in ids.shape:
             raise InputError(

@@ -1,4 +1,4 @@
-"""HTTP: the page and the glass box behind it.
+"""HTTP: the page and the API of recorded runs.
 
 Nothing is imported here, so that a run can bind a port for its page without loading a server.
 """

@@ -1,29 +1,36 @@
-"""The routes: the page and its files, recorded runs as JSON and bytes, questions to the model.
+"""The routes: the page and its files, recorded runs as JSON and bytes, requests to the model.
 
-Answers to nobody but the page itself: same origin, this machine's name, no other host named.
+Only requests of the page itself are answered: same origin, and a host name of this machine.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import gzip
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import BaseModel, Field
+from fastapi.responses import JSONResponse
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cutaway.corpus.embedded import SOURCES_SENTENCES
+from cutaway.corpus.embedded import PAIRS, chosen_sentences
 from cutaway.decode import Translator
-from cutaway.errors import CutawayError, InputError, TraceError
+from cutaway.errors import CutawayError, InputError, NotFoundError, TraceError
 from cutaway.glass import Trace
 from cutaway.glass.html import document, script, style
+from cutaway.lessons.texts import languages
 from cutaway.serve.glass_routes import glass_routes
+from cutaway.serve.page_lessons import PageLessons
 from cutaway.serve.progress import Progress
+from cutaway.serve.requests import LessonRequest, TrainingRequest, TranslationRequest, UpdateRequest
+from cutaway.serve.runs import OutdatedRun
 from cutaway.serve.session import Session
-from cutaway.serve.teaching import Teaching
+from cutaway.serve.token import asked_for_token
+from cutaway.serve.turns import Turns
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
@@ -36,112 +43,73 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+# The nearest of an error's classes decides.
+STATUS: dict[type, int] = {NotFoundError: 404, OutdatedRun: 410, TraceError: 400, CutawayError: 422}
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
-BODY = 8 << 20  # bytes of a question; places of scattered cells are the longest
-
-T = TypeVar("T")
-
-
-class Question(BaseModel):
-    """A sentence to translate and record, and how."""
-
-    text: str = Field(min_length=1, max_length=2000)
-    prefix: list[int] = Field(default=[], max_length=512)
-    beam: int = Field(default=0, ge=0, le=16)
-    target: str = Field(default="", max_length=2000)
-    snapshot: str = Field(default="", max_length=20)
-    model: str = Field(default="", max_length=200)
-    change: str = Field(default="", max_length=4000)
-    sample: int = Field(default=0, ge=0, le=1_000_000)
-    temperature: float = Field(default=1.0, gt=0, le=10)
-
-
-class Pair(BaseModel):
-    """A pair to take one training step on."""
-
-    text: str = Field(min_length=1, max_length=2000)
-    target: str = Field(default="", max_length=2000)
-    snapshot: str = Field(default="", max_length=20)
-    rate: float = Field(default=1e-3, gt=0, le=1)
-
-
-class Telling(BaseModel):
-    """How a lesson is to be told: what the learner chose, by the names of its controls."""
-
-    choices: dict[str, Any] = Field(default={}, max_length=50)
+BODY = 8 << 20  # bytes of a request body; lists of single cells are the longest
 
 
 def create_app(
     translator: Translator | None = None,
     *,
     folder: Path | None = None,
-    beside: Mapping[str, Translator] | None = None,
+    compared: Mapping[str, Translator] | None = None,
     traces: dict[str, Trace] | None = None,
     examples: Sequence[str] = (),
-    hosts: Sequence[str] = (),
+    hosts: Sequence[str] | None = (),
+    token: str = "",
     progress: Progress | None = None,
     warm: bool = False,
 ) -> FastAPI:
     """The application for a translator, for recorded traces, or both.
 
-    `beside` are other models to compare with, by name; `hosts` are names beside this machine's own
-    under which it may be called; `warm` records something small in the background, so that the
-    first reader need not wait.
+    `compared` are other models to compare with, by name; `hosts` are further names, beyond this
+    machine's own, under which it may be called, None for any; `token` is what every request must
+    show, by address, cookie or header; `warm` records something small in the background, so that
+    the first request is fast.
     """
     app = FastAPI(title="Cutaway", docs_url=None, redoc_url=None, openapi_url=None)
-    session = Session(translator, folder, beside)
+    session = Session(translator, folder, compared)
     for key, trace in (traces or {}).items():
-        session.hold(key, trace)
-    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
+        session.runs.hold(key, trace)
+    in_model_thread = Turns(1, "model")
     if warm:
-        pool.submit(session.warm)
+        in_model_thread.pool.submit(session.warm)
     learning = progress or Progress(folder)
-    teaching = Teaching(session, folder)
-    allowed = LOCAL | set(hosts)
+    page_lessons = PageLessons(session, folder)
+    allowed = None if hosts is None else LOCAL | set(hosts)
 
-    async def in_model_thread(work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(pool, work)
+    app.add_middleware(Guard, allowed=allowed, token=token)
 
-    @app.middleware("http")
-    async def guard(
-        request: Request, call_next: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        refusal = refused(request, allowed)
-        response = _error(*refusal) if refusal else await call_next(request)
-        for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)
-        return response
+    async def cutaway_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, CutawayError)
+        kind = next(kind for kind in type(error).__mro__ if kind in STATUS)
+        return _error(STATUS[kind], line(request, error))
 
-    @app.exception_handler(TraceError)
-    async def not_there(request: Request, error: TraceError) -> Response:
-        return _error(404 if str(error).startswith("no ") else 400, line(request, error))
-
-    @app.exception_handler(CutawayError)
-    async def told(request: Request, error: CutawayError) -> Response:
-        return _error(422, line(request, error))
+    app.add_exception_handler(CutawayError, cutaway_error)
 
     @app.exception_handler(StarletteHTTPException)
-    async def refused_politely(_: Request, error: StarletteHTTPException) -> Response:
-        return _error(error.status_code, str(error.detail))
+    async def http_error(_: Request, error: StarletteHTTPException) -> Response:
+        return _error(error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def misunderstood(request: Request, error: RequestValidationError) -> Response:
+    async def invalid_request(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(part for part in first["loc"][1:] if isinstance(part, str)) or "body"
         wrong = InputError(f"{place}: {first['msg']}", zh=f"{place} 的内容不合要求；请改后再试")
         return _error(422, line(request, wrong))
 
     @app.get("/")
-    async def page() -> Response:
-        return HTMLResponse(document(info(), inline=False))
+    async def page(request: Request) -> Response:
+        return file(request, document(info(), inline=False), "text/html")
 
     @app.get("/page.js")
-    async def page_script() -> Response:
-        return Response(script(), media_type="text/javascript")
+    async def page_script(request: Request) -> Response:
+        return file(request, script(), "text/javascript")
 
     @app.get("/style.css")
-    async def page_style() -> Response:
-        return Response(style(), media_type="text/css")
+    async def page_style(request: Request) -> Response:
+        return file(request, style(), "text/css")
 
     @app.get("/favicon.ico")
     async def icon() -> Response:
@@ -153,13 +121,15 @@ def create_app(
             "name": session.name,
             "translates": session.translates,
             "trains": session.translates,
+            "updates": session.updates.last(),
             "learns": learning.exists(),
-            "examples": list(examples) or worth_trying(session, learning),
+            "examples": list(examples) or example_sentences(session, learning),
             "start": {"view": "learn"} if learning.running() else {},
             "snapshots": session.snapshots,
-            "beside": list(session.beside),
+            "compared": list(session.compared),
             "traces": [{"key": k, "title": k, "kind": "trace"} for k in traces or {}],
-            "lessons": teaching.list(),
+            "lessons": page_lessons.list(),
+            "languages": list(languages()),
         }
 
     @app.get("/api/info")
@@ -167,37 +137,68 @@ def create_app(
         return info()
 
     @app.post("/api/translate")
-    async def translate(question: Question) -> dict[str, Any]:
-        return await in_model_thread(lambda: session.translate(**question.model_dump()))
+    async def translate(wanted: TranslationRequest) -> dict[str, Any]:
+        return await in_model_thread(lambda: session.translate(**wanted.model_dump()))
 
     @app.post("/api/training")
-    async def training(pair: Pair) -> dict[str, Any]:
-        return await in_model_thread(
-            lambda: session.training_step(
-                pair.text, pair.target, snapshot=pair.snapshot, rate=pair.rate
-            )
-        )
+    async def training(pair: TrainingRequest) -> dict[str, Any]:
+        return await in_model_thread(lambda: session.training_step(**pair.model_dump()))
+
+    @app.get("/api/update")
+    async def update_plan(update: int) -> dict[str, Any]:
+        return await asyncio.to_thread(session.updates.plan, update)
+
+    @app.post("/api/update")
+    async def update(wanted: UpdateRequest) -> dict[str, Any]:
+        return await in_model_thread(lambda: session.updates.record(wanted.update))
 
     @app.get("/api/learn")
     async def learn() -> dict[str, Any]:
         if not session.translates:
             await in_model_thread(session.follow)
-        told = await asyncio.to_thread(learning.read)
+        state = await asyncio.to_thread(learning.read)
         known = {"translates": session.translates, "references": known_sentences(session)}
-        return {**told, **known}
+        return {**state, **known}
 
-    app.include_router(glass_routes(session))
+    app.include_router(glass_routes(session, in_model_thread))
 
     @app.post("/api/lessons/{name}")
-    async def lesson(name: str, telling: Telling) -> dict[str, Any]:
-        return await in_model_thread(lambda: teaching.tell(name, telling.choices))
+    async def lesson(name: str, request: LessonRequest) -> dict[str, Any]:
+        return await in_model_thread(lambda: page_lessons.steps(name, request.choices))
 
     app.state.session = session
     return app
 
 
-def worth_trying(session: Session, learning: Progress) -> list[str]:
-    """Three sentences for an empty page: from the model's own validation, or from our corpus."""
+class Guard:
+    """Before every route: who may ask what, and the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, allowed: set[str] | None, token: str) -> None:
+        self.app, self.allowed, self.token = app, allowed, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a refusal at once; pass everything else on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        request = Request(scope)
+        refusal = refused(request, self.allowed)
+        answer: ASGIApp | None = _error(*refusal) if refusal else None
+        if answer is None and self.token:
+            answer = asked_for_token(request, self.token)
+        await (answer or self.app)(scope, receive, with_headers)
+
+
+def example_sentences(session: Session, learning: Progress) -> list[str]:
+    """Three example sentences: from the model's validation data, or from the embedded corpus."""
     if not session.translates:
         return []
     sources = [str(sample["source"]) for sample in learning.read()["samples"]]
@@ -205,16 +206,17 @@ def worth_trying(session: Session, learning: Progress) -> list[str]:
 
 
 def known_sentences(session: Session) -> dict[str, str]:
-    """The sources' sentences and their translations, for the languages they are in."""
+    """Sentences of the embedded corpus with their translations, if it has the languages."""
     languages = session.translator.folder.languages if session.translates else None
-    return dict(SOURCES_SENTENCES.get("-".join(languages or ()), ()))
+    pair = "-".join(languages or ())
+    return dict(chosen_sentences(pair, "known")) if pair in PAIRS else {}
 
 
-def refused(request: Request, allowed: set[str]) -> tuple[int, str] | None:
-    """Why a request is not answered: another host's name, another origin, or too much."""
+def refused(request: Request, allowed: set[str] | None) -> tuple[int, str] | None:
+    """Why a request is refused: foreign host name, foreign origin, or too large."""
     host = request.headers.get("host", "")
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-    if name not in allowed:
+    if allowed is not None and name not in allowed:
         return 403, f"called as {name!r}; this server answers as 127.0.0.1 or localhost only"
     origin = request.headers.get("origin")
     if origin is not None and origin != f"{request.url.scheme}://{host}":
@@ -223,18 +225,38 @@ def refused(request: Request, allowed: set[str]) -> tuple[int, str] | None:
         return 403, "called from another site; this server answers its own page only"
     if request.method == "POST":
         size = request.headers.get("content-length", "")
+        if "transfer-encoding" in request.headers:  # with both headers the length would not hold
+            return 411, "a request body in chunks; send its Content-Length"
         if not size.isdigit() or int(size) > BODY:
-            return 413, f"a question of {size or 'unknown'} bytes; expected at most {BODY}"
+            return 413, f"a request body of {size or 'unknown'} bytes; expected at most {BODY}"
         if not request.headers.get("content-type", "").startswith("application/json"):
-            return 415, "a question must be JSON: send Content-Type application/json"
+            return 415, "a request body must be JSON: send Content-Type application/json"
     return None
 
 
+def file(request: Request, text: str, kind: str) -> Response:
+    """One of the page's own texts, compressed if the browser takes gzip.
+
+    Recorded numbers are not compressed: floats shrink little and it takes time.
+    """
+    headers = {"Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(text, media_type=kind, headers=headers)
+    headers["Content-Encoding"] = "gzip"
+    return Response(zipped(text), media_type=kind, headers=headers)
+
+
+@lru_cache(maxsize=4)
+def zipped(text: str) -> bytes:
+    """A text as gzip; script and styles are compressed once."""
+    return gzip.compress(text.encode(), 6, mtime=0)
+
+
 def line(request: Request, error: CutawayError) -> str:
-    """What went wrong, in the reader's language where it can be said in it."""
+    """The error message in the reader's language, where it is translated."""
     chinese = request.headers.get("accept-language", "").startswith("zh")
     return error.zh if chinese and error.zh else str(error)
 
 
-def _error(status: int, text: str) -> Response:
-    return JSONResponse({"error": " ".join(text.split())}, status_code=status)
+def _error(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse({"error": " ".join(text.split())}, status, headers)

@@ -21,6 +21,9 @@ from cutaway.model import Transformer
 MOST = 20  # changes at a time
 _SET = re.compile(r"^(?P<name>[\w.@~:]+)\[(?P<index>[\d,]*)\]=(?P<value>\S+)$")
 _ATTENTION = re.compile(r"^(en|de)coder\.layers\.\d+\.(self|cross)_attention$")
+_SILENCE = re.compile(
+    r"^(?P<attention>(en|de)coder\.layers\.\d+\.(self|cross)_attention):(?P<head>\d{1,4})$"
+)
 _SHIFT = re.compile(
     r"^(?P<attention>(en|de)coder\.layers\.\d+\.(self|cross)_attention):(?P<by>-?\d{1,3})$"
 )
@@ -37,7 +40,7 @@ class Changes:
 
     @classmethod
     def read(cls, text: str) -> "Changes":
-        """What the page's words ask for."""
+        """Parse the page's notation."""
         return cls(*read_changes(text))
 
     def __bool__(self) -> bool:
@@ -105,9 +108,9 @@ def read_changes(text: str) -> tuple[dict[str, Change], list[int] | None]:
             index = tuple(int(number) for number in found["index"].split(",") if number)
             value = _number(found["value"])
             patches.setdefault(found["name"], []).append(_set(index, value, part))
-        elif kind == "silence" and _ATTENTION.match(body.rpartition(":")[0]):
-            attention, _, head = body.rpartition(":")
-            patches.setdefault(f"{attention}.context", []).append(_silence(int(head), part))
+        elif kind == "silence" and (found := _SILENCE.match(body)):
+            change = _silence(int(found["head"]), part)
+            patches.setdefault(f"{found['attention']}.context", []).append(change)
         elif kind == "unmask" and _ATTENTION.match(body):
             patches.setdefault(f"{body}.mask", []).append(_unmask)
         elif kind == "shift" and (found := _SHIFT.match(body)):

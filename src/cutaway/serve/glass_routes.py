@@ -1,23 +1,22 @@
-"""Recorded runs over HTTP: docs/glass-api.md, and what the page needs to ask in one call."""
+"""Recorded runs over HTTP: the routes of docs/glass-api.md, and batched ones for the page."""
 
-import asyncio
 import struct
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from cutaway.errors import TraceError
 from cutaway.glass.api import Served
-from cutaway.glass.html import LANGUAGES, carried_html
-from cutaway.serve.session import Recorded, Session
+from cutaway.glass.html import carried_html, languages
+from cutaway.serve.runs import Recorded
+from cutaway.serve.session import Session
+from cutaway.serve.turns import Turns
 
 TOGETHER = 64 << 20  # bytes of numbers in one answer
+LOOKED_AT = 1 << 29  # cells of all matrices whose pictures are made in one answer
+AT_ONCE = 2  # requests in progress
 BYTES = "application/octet-stream"
-
-T = TypeVar("T")
 
 
 class Stretch(BaseModel):
@@ -55,38 +54,32 @@ Part = Stretch | Cells | Picture | Extent
 
 
 class Wanted(BaseModel):
-    """What is asked for in one call."""
+    """The parts of one batched request."""
 
     parts: list[Part] = Field(max_length=4096)
 
 
-def glass_routes(session: Session) -> APIRouter:
-    """Routes that read recorded runs; none of them asks the model anything."""
+def glass_routes(session: Session, in_model_thread: Turns) -> APIRouter:
+    """Routes that read recorded runs; one that is no longer in memory is recorded again."""
     router = APIRouter(prefix="/glass")
+    aside = Turns(AT_ONCE, "glass")  # others are answered meanwhile
 
-    def recorded(key: str) -> Recorded:
-        try:
-            return session.run(key)
-        except KeyError:
-            raise TraceError(
-                f"no trace {key!r} here; translate again",
-                zh=f"这里没有记录 {key!r}；请重新翻译",
-            ) from None
+    async def recorded(key: str) -> Recorded:
+        known = session.runs.known(key)
+        return known if known is not None else await in_model_thread(lambda: session.run(key))
 
-    def served(key: str) -> Served:
-        return recorded(key).served
-
-    async def aside(work: Callable[[], T]) -> T:
-        return await asyncio.to_thread(work)
+    async def served(key: str) -> Served:
+        return (await recorded(key)).served
 
     @router.get("/{key}")
     async def structure(key: str) -> Response:
-        return Response(served(key).structure(), media_type="application/json")
+        found = await served(key)
+        return Response(await aside(found.structure), media_type="application/json")
 
     @router.post("/{key}/numbers")
     async def numbers(key: str, wanted: Wanted) -> Response:
-        """Several answers, each padded to a multiple of 8 bytes: one call a view."""
-        found = served(key)
+        """Several answers in one, each padded to a multiple of 8 bytes: one call per view."""
+        found = await served(key)
         return Response(await aside(lambda: _joined(found, wanted.parts)), media_type=BYTES)
 
     @router.get("/{key}/buffer/{place}")
@@ -97,7 +90,9 @@ def glass_routes(session: Session) -> APIRouter:
         stop: Annotated[int | None, Query(ge=0)] = None,
     ) -> Response:
         """One buffer, or a stretch of it in elements."""
-        return Response(served(key).buffer(place, start, stop), media_type=BYTES)
+        found = await served(key)
+        numbers = await aside(lambda: found.buffer(place, start, stop))
+        return Response(numbers, media_type=BYTES)
 
     @router.get("/{key}/window")
     async def window(key: str, address: str, spans: str = "") -> Response:
@@ -106,7 +101,8 @@ def glass_routes(session: Session) -> APIRouter:
             blocks = None if pairs is None else [(int(a), int(b)) for a, b in pairs]
         except ValueError:
             raise HTTPException(400, f"spans {spans[:40]!r}; expected 0:2,3:4") from None
-        meta, numbers = served(key).window(address, blocks)
+        found = await served(key)
+        meta, numbers = await aside(lambda: found.window(address, blocks))
         shape = ",".join(map(str, meta["shape"]))
         return Response(
             numbers, media_type=BYTES, headers={"X-Shape": shape, "X-Dtype": meta["dtype"]}
@@ -116,23 +112,23 @@ def glass_routes(session: Session) -> APIRouter:
     async def explain(
         key: str, address: str, terms: Annotated[int, Query(ge=1, le=10_000)] = 4
     ) -> dict[str, Any]:
-        found = served(key)
+        found = await served(key)
         return await aside(lambda: found.explain(address, terms=terms))
 
     @router.get("/{key}/prove")
-    async def prove(key: str, pattern: str = "*") -> dict[str, Any]:
-        found = served(key)
-        return await aside(lambda: found.prove(pattern))
+    async def prove(request: Request, key: str, pattern: str = "*") -> dict[str, Any]:
+        found = await served(key)
+        return await aside.long(request, lambda check: found.prove(pattern, check=check))
 
     @router.get("/{key}/diff/{other}")
-    async def diff(key: str, other: str) -> dict[str, Any]:
-        ours, theirs = served(key), served(other)
-        return await aside(lambda: ours.diff(theirs))
+    async def diff(request: Request, key: str, other: str) -> dict[str, Any]:
+        ours, theirs = await served(key), await served(other)
+        return await aside.long(request, lambda check: ours.diff(theirs, check=check))
 
     @router.get("/{key}/bundle")
     async def bundle(key: str, request: Request) -> Response:
         zipped = "gzip" in request.headers.get("accept-encoding", "")
-        found = served(key)
+        found = await served(key)
         data = await aside(lambda: found.bundle(compressed=zipped))
         return Response(
             data, media_type=BYTES, headers={"Content-Encoding": "gzip"} if zipped else {}
@@ -141,10 +137,10 @@ def glass_routes(session: Session) -> APIRouter:
     @router.get("/{key}/page.html")
     async def page(key: str, at: str = "", lang: str = "en") -> Response:
         """The run as one file that needs no server."""
-        run = recorded(key)
-        language = lang if lang in LANGUAGES else "en"
+        run = await recorded(key)
+        language = lang if lang in languages() else "en"
         text = await aside(
-            lambda: carried_html([run.carried()], at=at, language=language, title=session.name)
+            lambda: carried_html([run.carried(at)], at=at, language=language, title=session.name)
         )
         return HTMLResponse(
             text, headers={"Content-Disposition": 'attachment; filename="cutaway.html"'}
@@ -155,6 +151,8 @@ def glass_routes(session: Session) -> APIRouter:
 
 def _joined(found: Served, parts: list[Part]) -> bytes:
     answers: list[bytes] = []
+    if sum(abs(p.shape[0] * p.shape[1]) for p in parts if isinstance(p, Picture)) > LOOKED_AT:
+        raise HTTPException(400, f"{len(parts)} pictures of too many cells; ask for fewer at once")
     for part in parts:
         match part:
             case Stretch():

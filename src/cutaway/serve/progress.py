@@ -1,20 +1,20 @@
-"""What a training run has told so far: read from its log, never from the run itself."""
+"""The state of a training run, read from its log and never from the run itself."""
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
-from cutaway.train.places import ended, run_folder
-from cutaway.train.snapshots import read_index
+from cutaway.artifact.places import ended, run_folder
+from cutaway.artifact.snapshots import read_index
+from cutaway.training.journal import log_lines
 
 QUIET = 600.0  # seconds without a new line after which a run is taken to have ended
 
 
 class Progress:
-    """The log of one run, read anew at every look; the training never notices.
+    """The log of one run, read again at every request; the training is not disturbed.
 
-    `under_way` says that a run of the folder is at work, though nothing may be on disk yet.
+    `under_way` says that a run of the folder is in progress, though nothing may be on disk yet.
     """
 
     def __init__(self, folder: Path | None, *, under_way: bool = False) -> None:
@@ -23,11 +23,11 @@ class Progress:
         self.under_way = under_way
 
     def exists(self) -> bool:
-        """Whether there is anything to show, now or soon."""
+        """Whether there is a log, or a run that will write one."""
         return self.under_way or self._log() is not None
 
     def running(self) -> bool:
-        """Whether the run has not come to its end and, unless known, spoke not long ago."""
+        """Whether the run has not ended and, unless known, has logged a line recently."""
         if self.folder is None or self.run is None:
             return False
         if self.under_way:
@@ -40,7 +40,7 @@ class Progress:
     def read(self) -> dict[str, Any]:
         """Curves, samples and snapshots."""
         log = self._log()
-        lines = _lines(log) if log is not None else []
+        lines = log_lines(log) if log is not None else []
         curves: dict[str, list[tuple[int, float]]] = {"train": [], "valid": [], "bleu": []}
         samples: list[dict[str, Any]] = []
         outputs: dict[str, str] = {}  # the last of each source
@@ -51,7 +51,7 @@ class Progress:
                 if isinstance(line.get(key), (int, float)):
                     curves[name].append((step, line[key]))
             for source, reference, output in line.get("samples", ()):
-                if outputs.get(source) != output:  # nothing new is nothing to show
+                if outputs.get(source) != output:  # unchanged: leave it out
                     samples.append(
                         {"step": step, "source": source, "reference": reference, "output": output}
                     )
@@ -77,16 +77,3 @@ class Progress:
                     {"name": str(entry["update"]), "step": entry["update"]} for entry in entries
                 ]
         return []
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a log that may be growing."""
-    found = []
-    for line in path.read_bytes().split(b"\n")[:-1]:
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            found.append(value)
-    return found

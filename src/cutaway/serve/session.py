@@ -1,76 +1,64 @@
-"""One model at work for the page: translations and training steps, recorded on demand and kept.
+"""One model served to the page: translations and training steps, recorded on demand and cached.
 
-Everything here runs in the model's one thread; the routes only wait for it.
+Everything here runs in the model's one thread; the routes wait for it.
 """
 
 import contextlib
-import json
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from cutaway.artifact.folder import ModelFolder
+from cutaway.artifact.places import run_folder
+from cutaway.artifact.snapshots import read_index, read_snapshot
 from cutaway.decode import Translation, Translator
-from cutaway.errors import CutawayError, InputError
-from cutaway.glass import Trace
-from cutaway.glass.api import Served
-from cutaway.glass.html import Carried
-from cutaway.glass.pair import Sides, record_step, record_translation
+from cutaway.decode.recording import record_training, record_translation
+from cutaway.errors import CutawayError, InputError, NotFoundError
 from cutaway.model import Transformer
 from cutaway.serve.changes import Changes
-from cutaway.train.folder import ModelFolder
-from cutaway.train.places import run_folder
-from cutaway.train.snapshots import read_index, read_snapshot
+from cutaway.serve.requests import TrainingRequest, TranslationRequest, UpdateRequest
+from cutaway.serve.runs import OutdatedRun, Recorded, Runs, key_of, question_of
+from cutaway.serve.updates import Updates
 
 LONGEST = 160  # tokens of a sentence the page can still show as matrices
-KEPT = 6  # recorded runs held in memory
-
-
-@dataclass
-class Recorded:
-    """A run the page can ask about, and what it was told when the run was made."""
-
-    key: str
-    kind: str  # "translation", "training" or "trace"
-    served: Served
-    answer: dict[str, Any]
-
-    def carried(self) -> Carried:
-        """The run made ready for a file of its own."""
-        title = str(self.served.trace.meta.get("model", ""))
-        return Carried("0", title, self.kind, self.served.bundle())
 
 
 class Session:
-    """Answers the page's questions about one model folder."""
+    """Answers the page's requests to one model folder."""
 
     def __init__(
         self,
         translator: Translator | None,
         folder: Path | None = None,
-        beside: Mapping[str, Translator] | None = None,
+        compared: Mapping[str, Translator] | None = None,
     ) -> None:
         self._own = translator
-        self.beside = dict(beside or {})  # other models to compare with, by name
+        self.compared = dict(compared or {})  # other models to compare with, by name
         self.folder = folder
-        self.runs: OrderedDict[str, Recorded] = OrderedDict()
-        self.held: dict[str, Recorded] = {}  # runs that stay until they are released
-        self.stamp = self._written() if translator is not None else 0  # of the weights at work
-        self.asked: dict[str, str] = {}  # question → key of its run
-        self.count = 0
+        self.runs = Runs()
+        self.updates = Updates(folder, self.runs)
+        self.stamp = self._written() if translator is not None else 0  # of the weights in use
+        # Recorders of other kinds of runs, by the kind in the run's key.
+        self.recorders: dict[str, Callable[[dict[str, Any]], object]] = {
+            "translation": lambda fields: self.translate(
+                **TranslationRequest(**fields).model_dump()
+            ),
+            "training": lambda fields: self.training_step(**TrainingRequest(**fields).model_dump()),
+            "update": lambda fields: self.updates.record(UpdateRequest(**fields).update),
+        }
 
     def warm(self) -> None:
-        """Translate and record something small, so that the first reader need not wait."""
+        """Translate and record something small, so that the first request is fast."""
         if self._own is not None:
             with contextlib.suppress(CutawayError):
                 self.translate("a")
             self.runs.clear()
-            self.asked.clear()
 
     @property
     def translator(self) -> Translator:
-        """The model at work; a session of recorded traces has none, nor a run still preparing."""
+        """The model in use; a session of recorded traces has none, nor a run still preparing."""
         if self._own is None and self.folder is not None:
             raise InputError(
                 f"{self.folder.name} has no model yet; wait until its run has prepared its data",
@@ -85,7 +73,7 @@ class Session:
 
     @property
     def translates(self) -> bool:
-        """Whether there is a model to ask."""
+        """Whether there is a model."""
         return self._own is not None
 
     @property
@@ -108,55 +96,66 @@ class Session:
         sample: int = 0,
         temperature: float = 1.0,
     ) -> dict[str, Any]:
-        """Translate and record; the same question is answered from memory."""
-        question = json.dumps(
-            ["translate", text, prefix, beam, target, snapshot, model, change, sample, temperature]
-        )
-        return self._once(
-            question,
-            lambda: self._translate(
-                self._other(model) if model else self._translator(snapshot),
-                text,
-                prefix or [],
-                beam,
-                target,
-                change,
-                sample,
-                temperature,
-            ),
-        )
+        """Translate and record; a repeated request is answered from memory."""
+        self.follow()
+        fields = {
+            "text": text,
+            "prefix": prefix or [],
+            "beam": beam,
+            "target": target,
+            "snapshot": snapshot,
+            "model": model,
+            "change": change,
+            "sample": sample,
+            "temperature": temperature,
+        }
+        key = key_of("translation", 0 if snapshot or model else self.stamp, fields)
+        run = self.runs.known(key)
+        if run is None:
+            translator = self._other(model) if model else self._translator(snapshot)
+            run = self._translate(
+                key, translator, text, prefix or [], beam, target, change, sample, temperature
+            )
+        return {**run.answer, "key": key}
 
     def training_step(
-        self, source: str, target: str = "", *, snapshot: str = "", rate: float = 1e-3
+        self, text: str, target: str = "", *, snapshot: str = "", rate: float = 1e-3
     ) -> dict[str, Any]:
         """Record one training step on a pair; without a target, the model's own translation."""
-        question = json.dumps(["step", source, target, snapshot, rate])
-        return self._once(question, lambda: self._step(source, target, snapshot, rate))
-
-    def hold(self, key: str, trace: Trace) -> None:
-        """Show a trace recorded elsewhere, until it is released."""
-        if key not in self.held:
-            self.held[key] = Recorded(key, "trace", Served(trace), {"key": key})
-
-    def release(self, key: str | None) -> None:
-        """Let a held trace go."""
-        if key is not None:
-            self.held.pop(key, None)
+        self.follow()
+        fields = {"text": text, "target": target, "snapshot": snapshot, "rate": rate}
+        key = key_of("training", 0 if snapshot else self.stamp, fields)
+        run = self.runs.known(key) or self._step(key, text, target, snapshot, rate)
+        return {**run.answer, "key": key}
 
     def run(self, key: str) -> Recorded:
-        """A recorded run by its key."""
-        if key in self.held:
-            return self.held[key]
-        found = self.runs.get(key)
+        """A recorded run by its key; one that was dropped is recorded again."""
+        found = self.runs.known(key)
+        if found is not None:
+            return found
+        kind, stamp, fields = question_of(key)
+        self.follow()
+        if stamp not in (0, self.stamp):
+            raise OutdatedRun(
+                "the model has learned since this run was recorded; translate again",
+                zh="这次运行记录之后模型又有了更新；请重新翻译",
+            )
+        if kind in self.recorders:
+            with contextlib.suppress(ValidationError, KeyError):
+                self.recorders[kind](fields)
+        found = self.runs.known(key)
         if found is None:
-            raise KeyError(key)
-        self.runs.move_to_end(key)
+            raise NotFoundError(
+                f"no trace {key[:40]!r} here; translate again",
+                zh=f"这里没有记录 {key[:40]!r}；请重新翻译",
+            )
         return found
 
     # -- the work ------------------------------------------------------------------------------
 
     def _translate(
         self,
+        key: str,
         translator: Translator,
         text: str,
         prefix: list[int],
@@ -166,6 +165,11 @@ class Session:
         sample: int,
         temperature: float,
     ) -> Recorded:
+        asked = text
+        pieces = [piece for piece in translator.pieces(text) if piece.translate]
+        sentences = [piece.text.strip() for piece in pieces if not piece.broken]
+        if len(sentences) > 1:  # a run is one sentence: the first is recorded
+            text = sentences[0]
         source = self._ids(translator, text)
         self._check_prefix(translator, prefix)
         options: dict[str, Any] = {}
@@ -182,7 +186,7 @@ class Session:
                 [text],
                 prefix=prefix,
                 tree=not sample,
-                split=translator.model.config.max_length,
+                split=False,
                 **options,
             )
             if not translation.tokens:
@@ -197,16 +201,18 @@ class Session:
             text = translator.tokenizer.decode(source)
             if not target:
                 ids, translation = changes.decode(translator, source, ids, len(prefix)), None
-        sides = Sides(translator.tokenizer, translator.target_tokenizer, translator.special)
         with changes.made(translator.model):
-            trace = record_translation(translator.model, source, ids, sides)
+            trace = record_translation(translator, source, ids)
         answer = self._answer(translator, text, source, ids, prefix, translation)
         answer["options"] = {"beam": beam or translator.defaults.beam, **options}
+        if len(sentences) > 1:
+            (whole,) = translator.translate([asked], **options)
+            answer["whole"] = {"text": asked, "output": whole.text, "sentences": sentences}
         trace.meta["translation"] = answer
         trace.meta["name"] = self.name
-        return self._keep(self._key(), "translation", trace, answer)
+        return self.runs.keep(key, "translation", trace, answer)
 
-    def _step(self, source: str, target: str, snapshot: str, rate: float) -> Recorded:
+    def _step(self, key: str, source: str, target: str, snapshot: str, rate: float) -> Recorded:
         translator = self._translator(snapshot)
         source_ids = self._ids(translator, source)
         if not target:
@@ -218,17 +224,16 @@ class Session:
                 f"the target has {len(target_ids)} tokens; the page shows at most {LONGEST}",
                 zh=f"目标句有 {len(target_ids)} 个词元；本页最多显示 {LONGEST} 个",
             )
-        sides = Sides(translator.tokenizer, translator.target_tokenizer, translator.special)
-        trace, facts = record_step(translator.model, source_ids, target_ids, sides, rate=rate)
+        trace, facts = record_training(translator, source_ids, target_ids, rate=rate)
         answer = {"source": source, "target": target, **facts}
         trace.meta["training"] = answer
-        return self._keep(self._key(), "training", trace, answer)
+        return self.runs.keep(key, "training", trace, answer)
 
     # -- parts -----------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
-        """What the page calls the model: its folder and languages."""
+        """The model's name on the page: its folder and languages."""
         if self._own is None:
             return ""
         languages = self._own.folder.languages
@@ -236,15 +241,15 @@ class Session:
         return f"{self.folder.resolve().name if self.folder else 'model'}{direction}"
 
     def _other(self, name: str) -> Translator:
-        """A model served beside the page's own."""
-        if name not in self.beside:
-            known = ", ".join(self.beside)
+        """Another model, served for comparison."""
+        if name not in self.compared:
+            known = ", ".join(self.compared)
             raise InputError(
-                f"no model {name!r} beside this one; there are: "
-                f"{known or 'none; serve some with --beside FOLDER'}",
-                zh=f"没有与此模型并列的模型 {name!r}；现有：{known or '无，请用 --beside 加入'}",
+                f"no model {name!r} to compare with; there are: "
+                f"{known or 'none; serve some with --compare FOLDER'}",
+                zh=f"没有与此模型并列的模型 {name!r}；现有：{known or '无，请用 --compare 加入'}",
             )
-        return self.beside[name]
+        return self.compared[name]
 
     def _translator(self, snapshot: str) -> Translator:
         """The translator, or one with the weights of a moment of its training."""
@@ -284,14 +289,13 @@ class Session:
             return 0
 
     def follow(self) -> None:
-        """A training beside the page writes weights, then better ones: read them once there."""
+        """Reload the weights when a training run has written newer ones."""
         stamp = self._written()
         if stamp == self.stamp or self.folder is None:
             return
         self.stamp = stamp
         with contextlib.suppress(CutawayError, OSError):  # no translator, or being replaced
             self._own = Translator.load(self.folder)
-            self.asked.clear()
 
     def _snapshot_folder(self) -> Path | None:
         if self.folder is None:
@@ -352,23 +356,3 @@ class Session:
             "alternatives": [{"text": other.text, "score": other.score} for other in others],
             "warnings": list(dict.fromkeys(notice.kind for notice in notices)),
         }
-
-    def _once(self, question: str, work: Callable[[], Recorded]) -> dict[str, Any]:
-        self.follow()
-        known = self.asked.get(question)
-        if known is None or known not in self.runs:
-            known = self.asked[question] = work().key
-        run = self.run(known)
-        return {**run.answer, "key": run.key}
-
-    def _key(self) -> str:
-        self.count += 1
-        return f"run-{self.count}"
-
-    def _keep(self, key: str, kind: str, trace: Trace, answer: dict[str, Any]) -> Recorded:
-        run = self.runs[key] = Recorded(key, kind, Served(trace), answer)
-        run.served.structure()  # built here, in the model's thread, so that the page need not wait
-        while len(self.runs) > KEPT:
-            old, _ = self.runs.popitem(last=False)
-            self.asked = {question: kept for question, kept in self.asked.items() if kept != old}
-        return run

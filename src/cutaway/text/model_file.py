@@ -1,4 +1,4 @@
-"""`ModelFile`: what a tokenizer's sentencepiece file says, checked before anything trusts it."""
+"""`ModelFile`: the content of a tokenizer's sentencepiece file, validated."""
 
 import math
 from collections.abc import Iterable
@@ -83,7 +83,7 @@ class ModelFile:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "tokenizer") -> "ModelFile":
-        """Read and check a file; whatever is wrong with it becomes one TokenizerError."""
+        """Read and check a file; any fault in it is one TokenizerError."""
         if len(data) > LARGEST_FILE:
             raise TokenizerError(
                 f"{name}: {len(data)} bytes; a tokenizer has at most {LARGEST_FILE}"
@@ -100,14 +100,14 @@ class ModelFile:
 
 def parse_trained(data: bytes) -> tuple[tuple[Piece, ...], bytes]:
     """The pieces and compiled rules of a file that sentencepiece itself has just written."""
-    fields = read_message(data)
+    fields = read_message(data, MOST_PIECES)
     pieces = tuple(_piece(value) for number, value in fields if number == 1)
     normaliser = dict(read_message(_get(dict(fields), 3, b"")))
     return pieces, _get(normaliser, 2, b"")
 
 
 def _parse(data: bytes) -> ModelFile:
-    fields = read_message(data)
+    fields = read_message(data, MOST_PIECES + 100)
     single = dict(fields)
     pieces = tuple(_piece(value) for number, value in fields if number == 1)
     trainer = dict(read_message(_get(single, 2, b"")))

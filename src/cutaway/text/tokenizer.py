@@ -1,7 +1,8 @@
-"""`Tokenizer`: text → ids → the same text, for any Unicode text."""
+"""`Tokenizer`: text → ids → the same text in NFC, for any Unicode text."""
 
 import hashlib
 import os
+import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from os import PathLike
@@ -18,11 +19,12 @@ _SPACE_BYTES = tuple(SPACE.encode())
 
 
 class Tokenizer:
-    """A sentencepiece model with byte fallback: `decode(encode(text)) == text`.
+    """A sentencepiece model with byte fallback: `decode(encode(text)) == NFC(text)`.
 
     Ids 0…4 are `<pad> <unk> <start> <end> <mask>`, then the language tags (`<2fr>`), the 256
-    bytes, and the learnt pieces. Nothing is normalised but, when asked, upper case: then
-    `decode(encode(text)) == lower(text)`. No text can spell a special symbol.
+    bytes, and the learnt pieces. Text is brought to NFC, so that é has the same ids composed and
+    decomposed, and when asked to lower case: `decode(encode(text)) == lower(NFC(text))`. No text
+    can spell a special symbol.
     """
 
     pad = 0
@@ -148,24 +150,24 @@ class Tokenizer:
             ids.append(self.end)
         return ids
 
-    def encode_batch(
+    def encode_many(
         self,
         texts: Sequence[str],
         *,
         start: bool = False,
         end: bool = False,
         language: str | None = None,
-        sample: float = 0.0,
-        seeds: Sequence[int] | None = None,
+        threads: int = 1,
     ) -> list[list[int]]:
-        """`encode` of each text, with its own seed."""
-        drawn: Sequence[int | None] = [None] * len(texts) if seeds is None else seeds
-        if len(drawn) != len(texts):
-            raise InputError(f"{len(drawn)} seeds for {len(texts)} texts; give one seed a text")
-        return [
-            self.encode(text, start=start, end=end, language=language, sample=sample, seed=seed)
-            for text, seed in zip(texts, drawn, strict=True)
-        ]
+        """`encode` of each text, on so many cores."""
+        before = [self.start] * start + ([] if language is None else [self.tag(language)])
+        after = [self.end] * end
+        prepared = [self._prepare(text) for text in texts]
+        if self.kind == "word" or any(SPACE in text for text in prepared):
+            cuts = [self._encode(text) for text in prepared]
+        else:
+            cuts = self._processor.Encode(prepared, out_type=int, num_threads=threads)
+        return [[*before, *cut, *after] for cut in cuts]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Ids to text; control symbols (`<pad>`, `<start>`, tags…) leave no trace.
@@ -251,7 +253,7 @@ class Tokenizer:
         return cls(data)
 
     def _prepare(self, text: str) -> str:
-        """Lowercase if asked, and put the space before the first word that each word has."""
+        """NFC, lower case if asked, and the space before the first word that each word has."""
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -260,6 +262,7 @@ class Tokenizer:
             ) from None
         if not text:
             return text
+        text = unicodedata.normalize("NFC", text)
         return " " + (lower(text) if self.lowercase else text)
 
     def _encode(self, prepared: str) -> list[int]:
@@ -291,9 +294,7 @@ class Tokenizer:
         if self._sampler is None:
             raise InputError(f"a {self.kind} tokenizer has one cut only; sample must be 0")
         if not 0 < sample <= 1 or seed is None:
-            raise InputError(
-                f"sample {sample}, seed {seed}: sampling takes a probability and a seed"
-            )
+            raise InputError(f"sample {sample}, seed {seed}: expected 0 < sample ≤ 1 and a seed")
         random = Random(seed)
         ids: list[int] = []
         for number, segment in enumerate(prepared.split(SPACE)):

@@ -3,6 +3,7 @@
 import io
 import sys
 import tempfile
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -94,7 +95,7 @@ def grow_model(
     room = vocabulary - len(model.pieces) - len(tags)
     if room < 0:
         raise TokenizerError(
-            f"vocabulary {vocabulary} is no growth: the tokenizer has {len(model.pieces)} pieces "
+            f"vocabulary {vocabulary} adds no piece: the tokenizer has {len(model.pieces)} pieces "
             f"and {len(tags)} new tags; ask for more"
         )
     taught = train_model(
@@ -124,20 +125,34 @@ def tag(language: str) -> str:
     return f"<2{language}>"
 
 
+class Reservoir:
+    """At most `limit` of the sentences that pass, each with the same chance."""
+
+    def __init__(self, limit: int, seed: int) -> None:
+        self.limit = limit
+        self.sentences: list[str] = []
+        self._random = Random(seed)
+        self._seen = 0
+
+    def add(self, sentence: str) -> None:
+        """One more sentence passes."""
+        if self._seen < self.limit:
+            self.sentences.append(sentence)
+        elif (place := self._random.randrange(self._seen + 1)) < self.limit:
+            self.sentences[place] = sentence
+        self._seen += 1
+
+
 def _sample(sentences: Iterable[str], limit: int, seed: int) -> list[str]:
-    """At most `limit` sentences, each with the same chance (reservoir sampling)."""
-    random = Random(seed)
-    kept: list[str] = []
-    for seen, sentence in enumerate(sentences):
-        if seen < limit:
-            kept.append(sentence)
-        elif (place := random.randrange(seen + 1)) < limit:
-            kept[place] = sentence
-    return kept
+    reservoir = Reservoir(limit, seed)
+    for sentence in sentences:
+        reservoir.add(sentence)
+    return reservoir.sentences
 
 
 def _chunks(sentences: Iterable[str], lowercase: bool) -> Iterator[str]:
     for sentence in sentences:
+        sentence = unicodedata.normalize("NFC", sentence)
         text = (lower(sentence) if lowercase else sentence).translate(RESERVED)
         text = text.encode("utf-8", "replace").decode()
         for at in range(0, len(text), CHUNK):

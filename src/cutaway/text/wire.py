@@ -29,11 +29,13 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     raise WireError(f"a number of more than ten bytes ends at byte {at}")
 
 
-def read_message(data: bytes) -> list[tuple[int, Value]]:
-    """(field number, value) in file order; a nested message stays bytes."""
+def read_message(data: bytes, most: int = 10_000) -> list[tuple[int, Value]]:
+    """(field number, value) in file order, `most` of them; a nested message stays bytes."""
     fields: list[tuple[int, Value]] = []
     at = 0
     while at < len(data):
+        if len(fields) >= most:  # a field may be two bytes in the file and a hundred in memory
+            raise WireError(f"more than {most:,} fields before byte {at}")
         key, at = read_varint(data, at)
         number, wire = key >> 3, key & 7
         if number == 0:

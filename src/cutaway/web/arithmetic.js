@@ -154,7 +154,7 @@ function reduction(note, context, aside) {
           press(
             {
               class: "more",
-              onclick: (/** @type {Event} */ event) => unfold(event, note, context)
+              onclick: (event) => unfold(event, note, context)
             },
             t("sum.more", { n: whole(rest, locale()) })
           )
@@ -215,16 +215,4 @@ function unfold(event, note, context) {
   step();
   block.append(h("div", { class: "terms-box" }, list, total));
   button.remove();
-}
-
-/**
- * The largest number met on the way: what rounding is measured against.
- * @param {Note} note
- * @returns {number}
- */
-export function noteScale(note) {
-  let most = Number.isFinite(note.value) ? Math.abs(note.value) : 0;
-  for (const x of note.terms ?? []) if (Number.isFinite(x)) most = Math.max(most, Math.abs(x));
-  for (const item of note.items ?? []) most = Math.max(most, noteScale(item));
-  return most;
 }

@@ -1,18 +1,30 @@
 /** Where traces come from: the server beside the page, or the page itself when it is one file. */
 import { currentLanguage } from "./dom.js";
-import { BYTES, fromBundle, Trace } from "./trace.js";
+import { BYTES } from "./buffers.js";
+import { Trace } from "./trace.js";
 
-/** @typedef {{name: string, value: string | number}} Fact */
 /**
  * @typedef {{
  *   served: boolean, name: string, examples: string[], snapshots: {name: string, step: number}[],
- *   traces: {key: string, title: string}[], translates: boolean, trains: boolean, learns: boolean,
- *   lessons: any[], home: string, facts: Record<string, string>
- * }} Info
+ *   traces: {key: string, title: string, kind: string}[], translates: boolean, trains: boolean, learns: boolean,
+ *   lessons: any[], languages?: string[], compared: string[], updates: number,
+ *   start: Record<string, string>
+ * }} Info what the page was told when it was loaded
  */
 
-/** An error to be told to the reader in one line. */
-export class PageError extends Error {}
+/** An error that the reader is shown as one line; `status` is the server's. */
+export class PageError extends Error {
+  /** @param {string} text @param {number} [status] */
+  constructor(text, status = 0) {
+    super(text);
+    this.status = status;
+  }
+
+  /** Whether the weights of a run have changed since: what was answered then holds no more. */
+  get outdated() {
+    return this.status === 410;
+  }
+}
 
 /**
  * One request; the server's own line is the error's text.
@@ -31,7 +43,7 @@ export async function ask(path, body) {
   }
   if (!response.ok) {
     const told = await response.json().catch(() => ({}));
-    throw new PageError(told.error ?? `${response.status}`);
+    throw new PageError(told.error ?? `${response.status}`, response.status);
   }
   return response;
 }
@@ -39,7 +51,7 @@ export async function ask(path, body) {
 const WHOLE = 1 << 16; // elements of the largest buffer asked for whole
 const TOGETHER = 1 << 24; // bytes of one answer
 
-/** @typedef {import("./trace.js").Part} Part */
+/** @typedef {import("./buffers.js").Part} Part */
 
 /** Numbers asked for in the same moment travel together. */
 class Wire {
@@ -97,9 +109,7 @@ class Wire {
 
 /** The server beside the page. */
 export class Served {
-  /** @param {Info} info */
-  constructor(info) {
-    this.info = info;
+  constructor() {
     /** @type {Map<string, Promise<Trace>>} */
     this.traces = new Map();
     /** @type {Map<string, Promise<any>>} */
@@ -136,17 +146,23 @@ export class Served {
     return found;
   }
 
+  /** Ask anew from now on. */
+  forget() {
+    this.traces.clear();
+    this.answers.clear();
+  }
+
   /** What is being learned right now. */
   async progress() {
     return (await ask("api/learn")).json();
   }
 }
 
+/** @typedef {Served | Carried} Backend */
+
 /** A page that carries its traces in itself. */
 export class Carried {
-  /** @param {Info} info */
-  constructor(info) {
-    this.info = info;
+  constructor() {
     /** @type {Map<string, Promise<Trace>>} */
     this.traces = new Map();
   }
@@ -163,15 +179,41 @@ export class Carried {
     return found;
   }
 
-  /** @returns {Promise<any>} */
-  answer() {
+  /** @param {string} _path @param {any} _body @returns {Promise<any>} */
+  answer(_path, _body) {
     return Promise.reject(new PageError("error.offline"));
   }
+
+  forget() {}
 
   /** @returns {Promise<any>} */
   progress() {
     return Promise.reject(new PageError("error.offline"));
   }
+}
+
+/**
+ * A trace from one stream of bytes (the bundle of docs/trace-format.md).
+ * @param {ArrayBuffer} bytes
+ */
+function fromBundle(bytes) {
+  const head = new DataView(bytes);
+  if (new TextDecoder().decode(new Uint8Array(bytes, 0, 8)) !== "CUTAWAY1")
+    throw new Error("not a cutaway trace");
+  const length = Number(head.getBigUint64(8, true));
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 16, length)));
+  const base = 16 + length;
+  return new Trace(header, {
+    whole: Infinity,
+    load: async (part) => {
+      const { buffer, start, stop } = /** @type {{buffer: number, start: number, stop: number}} */ (
+        part
+      );
+      const place = base + header.buffers[buffer].start;
+      const size = BYTES[header.buffers[buffer].dtype];
+      return bytes.slice(place + start * size, place + stop * size);
+    }
+  });
 }
 
 /** Base64 of gzip → bytes. @param {string} text */

@@ -2,7 +2,8 @@
 import { fill, h, locale, press, t } from "./dom.js";
 import { range, shown } from "./heat.js";
 import { whole } from "./numbers.js";
-import { go } from "./state.js";
+import { moveHead } from "./look.js";
+import { go, where } from "./state.js";
 
 /**
  * @typedef {{
@@ -12,21 +13,78 @@ import { go } from "./state.js";
  * }} BarOptions
  */
 
+/**
+ * Heads of the widest attention of a trace.
+ * @param {import("./trace.js").Trace} trace
+ */
+function headsOf(trace) {
+  const weights = trace.values.filter(
+    ({ name, shape }) => name === "weights" && shape.length === 4
+  );
+  return Math.max(1, ...weights.map(({ shape }) => shape[1]));
+}
+
+const SCRUB = 60; // milliseconds that a slider rests before a snapshot is fetched
+
 export class BarElement extends HTMLElement {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  pause;
+
+  /**
+   * The scrubbers of a run, at the reader's place.
+   * @param {import("./session.js").Session | null} session
+   * @param {Record<string, string>} place
+   * @param {{
+   *   layer: number, step: number | null, head: number, training: boolean,
+   *   snapshots: BarOptions["snapshots"]
+   * }} at
+   */
+  showRun(session, place, { layer, step, head, training, snapshots }) {
+    const structure = session?.structure;
+    const layers = [structure?.encoderLayers, structure?.decoderLayers];
+    const own = place.view === "translate"; // which has words, layers and heads of its own to choose
+    this.show({
+      pieces: training || own ? [] : (session?.translation?.pieces ?? []),
+      step,
+      layers: own ? 1 : Math.max(...layers.map((paths) => paths?.length ?? 0)),
+      layer,
+      heads: session && !own ? headsOf(session.trace) : 1,
+      head,
+      snapshots,
+      snapshot: place.snapshot ?? "",
+      setHead: (n) =>
+        go({ head: String(n), at: structure ? moveHead(structure, where().at, n) : "" }),
+      setLayer: (n) => {
+        const { place, at } = where();
+        const moved = (/** @type {string} */ path) =>
+          path.replace(/^((?:en|de)coder\.layers\.)\d+/, `$1${n}`);
+        go({
+          layer: String(n),
+          place: structure?.modules.has(moved(place)) ? moved(place) : place,
+          at: at && session?.trace.find(moved(at)) ? moved(at) : at
+        });
+      }
+    });
+  }
+
   /** @param {BarOptions} options */
   show(options) {
     this.options = options;
-    fill(
-      this,
+    const parts = [
       options.pieces.length ? this.steps(options) : null,
       options.layers > 1
         ? this.numbers("layer", options.layers, options.layer, (n) => options.setLayer(n))
         : null,
       options.heads > 1
         ? this.numbers("head", options.heads, options.head, (n) => options.setHead(n))
-        : null,
-      options.snapshots.length > 1 ? this.snapshots(options) : null
-    );
+        : null
+    ];
+    const held = this.querySelector(".snapshot");
+    if (!held?.contains(document.activeElement))
+      return fill(this, parts, options.snapshots.length > 1 ? this.snapshots(options) : null);
+    // The snapshot is being scrubbed: its slider stays in the hand.
+    for (const child of [...this.children]) if (child !== held) child.remove();
+    return held.before(...parts.filter((part) => part !== null));
   }
 
   /**
@@ -130,16 +188,15 @@ export class BarElement extends HTMLElement {
         max: String(snapshots.length - 1),
         value: String(at),
         "aria-valuetext": String(snapshots[at].step),
-        oninput: (/** @type {any} */ event) => {
-          label.textContent = whole(snapshots[Number(event.target.value)].step, locale());
-        },
-        onchange: (/** @type {any} */ event) =>
-          go({
-            snapshot:
-              Number(event.target.value) === snapshots.length - 1
-                ? ""
-                : snapshots[Number(event.target.value)].name
-          })
+        oninput: (event) => {
+          const chosen = Number(event.target.value);
+          label.textContent = whole(snapshots[chosen].step, locale());
+          clearTimeout(this.pause);
+          this.pause = setTimeout(
+            () => go({ snapshot: chosen === snapshots.length - 1 ? "" : snapshots[chosen].name }),
+            SCRUB
+          );
+        }
       }),
       label
     );

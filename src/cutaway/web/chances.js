@@ -1,4 +1,6 @@
 /** What the next word could be: probabilities from the recorded logits, at any temperature. */
+import { data, h } from "./dom.js";
+import { shown } from "./heat.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
 /** @typedef {{id: number, piece: string, p: number}} Chance */
@@ -21,6 +23,15 @@ export function pieceOf(trace, id) {
 }
 
 /**
+ * A piece in a list, where one that begins a word must differ from one that goes on with it.
+ * @param {string} piece
+ */
+export function marked(piece) {
+  const begins = piece.length > 1 && piece.startsWith("▁");
+  return data("span", { class: "piece" }, begins ? h("i", {}, "▁") : null, shown(piece));
+}
+
+/**
  * The most probable next words after `step` words: softmax of a row of logits.
  * @param {Trace} trace
  * @param {number} logits
@@ -35,11 +46,21 @@ export function chancesAt(trace, logits, step, temperature, most) {
   const lead =
     shape.length === 3 ? [0, Math.min(step, shape[1] - 1)] : [Math.min(step, shape[0] - 1)];
   const row = new Float64Array(width);
+  for (let v = 0; v < width; v++) row[v] = trace.read(logits, [...lead, v]) / temperature;
+  return chancesOf(trace, row, most);
+}
+
+/**
+ * The most probable of a row of logits, which become probabilities in place.
+ * @param {Trace} trace
+ * @param {Float64Array} row
+ * @param {number} most
+ * @returns {{top: Chance[], of: (id: number) => number, entropy: number}}
+ */
+export function chancesOf(trace, row, most) {
+  const width = row.length;
   let highest = -Infinity;
-  for (let v = 0; v < width; v++) {
-    row[v] = trace.read(logits, [...lead, v]) / temperature;
-    if (row[v] > highest) highest = row[v];
-  }
+  for (let v = 0; v < width; v++) if (row[v] > highest) highest = row[v];
   let total = 0;
   for (let v = 0; v < width; v++) total += row[v] = Math.exp(row[v] - highest);
   let entropy = 0;

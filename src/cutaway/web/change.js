@@ -3,6 +3,7 @@
  * the words.
  */
 import { data, h, press, t } from "./dom.js";
+import { follow, liveControl, replayOf } from "./live.js";
 import { go, where } from "./state.js";
 
 /**
@@ -125,10 +126,49 @@ export function changeList() {
   );
 }
 
-/** The pencil of the inspector. @param {any} app @param {import("./trace.js").Cell} cell */
-export function attachChange(app, cell) {
-  const session = app.session;
-  if (!app.info.served || !session?.translation || where().view === "training") return null;
+/** What was changed, with the ways back: to restore it, or to compare with before. */
+export function changeBanner() {
+  const list = changeList();
+  list?.append(press({ onclick: () => go({ view: "compare" }) }, t("change.compare")));
+  return list;
+}
+
+/**
+ * The numbers of a run as a place asks for them: recorded ones, and in a page without a server what
+ * its changes make of them. What was dragged elsewhere is let go.
+ * @param {any} app
+ * @param {Record<string, string>} place
+ */
+export async function settleChanges(app, place) {
+  const trace = app.session?.trace;
+  for (const other of app.dragged) if (other !== trace) replayOf(other).restore();
+  app.dragged.clear();
+  if (!trace) return;
+  app.dragged.add(trace);
+  const replay = replayOf(trace);
+  const settings = (app.info.served ? [] : readChanges(place.change)).flatMap(
+    ({ address, value }) => {
+      const cell = trace.find(address);
+      return cell?.index ? [{ id: cell.id, index: cell.index, value: Number(value) }] : [];
+    }
+  );
+  const shown = new Set(replay.copies.keys());
+  if (settings.length) {
+    await replay.ready(settings.map(({ id }) => id));
+    await replay.run(settings);
+  } else if (shown.size) replay.restore();
+  for (const id of replay.copies.keys()) shown.add(id);
+  if (shown.size) await follow(trace, shown);
+}
+
+/**
+ * What can be changed of a cell: nothing in a run that is not the translation's.
+ * @param {any} app
+ * @param {import("./trace.js").Cell} cell
+ */
+function changeable(app, cell) {
+  const { session } = app;
+  if (!session?.translation || ["training", "lessons"].includes(where().view)) return null;
   const { trace } = session;
   const value = trace.values[cell.id];
   const computed =
@@ -136,7 +176,24 @@ export function attachChange(app, cell) {
     (value.name !== undefined || trace.rule(cell.id).source === "parameter") &&
     value.dtype.includes("float");
   const attention = ATTENDING.exec(value.address);
-  if (!computed && !attention) return null;
+  const address = trace.address(cell);
+  const set = (/** @type {string} */ number) => addChange({ kind: "set", address, value: number });
+  return { session, trace, computed, attention, set };
+}
+
+/** The slider of the inspector. @param {any} app @param {import("./trace.js").Cell} cell */
+export function attachLive(app, cell) {
+  const about = changeable(app, cell);
+  if (!about?.computed) return null;
+  const { trace, session, set } = about;
+  return liveControl(trace, cell, { translation: session.translation, keep: set });
+}
+
+/** The pencil of the inspector. @param {any} app @param {import("./trace.js").Cell} cell */
+export function attachChange(app, cell) {
+  const about = app.info.served ? changeable(app, cell) : null;
+  if (!about?.computed && !about?.attention) return null;
+  const { trace, computed, attention, set } = about;
   const input = h("input", {
     type: "number",
     step: "any",
@@ -167,9 +224,9 @@ export function attachChange(app, cell) {
       ? h(
           "form",
           {
-            onsubmit: (/** @type {Event} */ event) => {
+            onsubmit: (event) => {
               event.preventDefault();
-              addChange({ kind: "set", address: trace.address(cell), value: input.value });
+              set(input.value);
             }
           },
           input,

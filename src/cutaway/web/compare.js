@@ -2,10 +2,11 @@
 import { addChange, changeList } from "./change.js";
 import { chancesAt, logitsOf } from "./chances.js";
 import { css } from "./colour.js";
-import { data, fill, h, isDark, locale, press, t } from "./dom.js";
-import { HeatElement, range, shown } from "./heat.js";
+import { data, fill, h, hint, isDark, locale, press, t } from "./dom.js";
+import { heat, range, shown } from "./heat.js";
 import { percent, short } from "./numbers.js";
 import { pooled, Sheet } from "./sheet.js";
+import { questionOf } from "./session.js";
 import { go, where } from "./state.js";
 
 /**
@@ -21,10 +22,10 @@ export class CompareElement extends HTMLElement {
     const place = where();
     const form = this.form(app, place);
     if (!session) {
-      fill(this, h("h1", {}, t("view.compare")), form, h("p", { class: "hint" }, t("look.first")));
+      fill(this, h("h1", {}, t("view.compare")), form, hint(t("look.first")));
       return;
     }
-    fill(this, h("h1", {}, t("view.compare")), form, changeList(), h("p", { class: "hint" }, "…"));
+    fill(this, h("h1", {}, t("view.compare")), form, changeList(), hint("…"));
     const other = await this.other(app, place);
     this.pair = { left: session, right: other };
     this.body = h("div", { class: "compare-body" });
@@ -33,11 +34,11 @@ export class CompareElement extends HTMLElement {
       h("h1", {}, t("view.compare")),
       form,
       changeList(),
-      other ? this.outputs(session, other) : h("p", { class: "hint" }, t("compare.choose")),
-      other?.fed ? h("p", { class: "hint" }, t("compare.fed")) : null,
+      other ? this.outputs(session, other) : hint(t("compare.choose")),
+      other?.fed ? hint(t("compare.fed")) : null,
       this.body
     );
-    await this.focusCell(place.at ? session.trace.find(place.at) : null);
+    await this.turnTo(place.at ? session.trace.find(place.at) : null);
   }
 
   /**
@@ -59,7 +60,7 @@ export class CompareElement extends HTMLElement {
         translation: trace.header.meta?.translation ?? null
       };
     }
-    const base = app.question({ ...place, view: "translate" });
+    const base = questionOf(place, app.info, "translation");
     const model = place.othermodel ?? "";
     const question = {
       ...base,
@@ -86,7 +87,7 @@ export class CompareElement extends HTMLElement {
   form(app, place) {
     if (!app.info.served) return null;
     const snapshots = app.info.snapshots ?? [];
-    const beside = app.info.beside ?? [];
+    const compared = app.info.compared ?? [];
     const choice = (
       /** @type {string} */ name,
       /** @type {string} */ label,
@@ -96,7 +97,7 @@ export class CompareElement extends HTMLElement {
       "form",
       {
         class: "pair",
-        onsubmit: (/** @type {any} */ event) => {
+        onsubmit: (event) => {
           event.preventDefault();
           const { other, snapshot, model } = event.target.elements;
           go({
@@ -129,11 +130,11 @@ export class CompareElement extends HTMLElement {
             )
           ])
         : null,
-      beside.length
+      compared.length
         ? choice(
             "model",
             "compare.model",
-            ["", ...beside].map((/** @type {string} */ name) =>
+            ["", ...compared].map((/** @type {string} */ name) =>
               data(
                 "option",
                 { value: name, selected: name === (place.othermodel ?? "") },
@@ -220,18 +221,19 @@ export class CompareElement extends HTMLElement {
   }
 
   /** @param {{id: number, index: number[] | null} | null} focus */
-  async focusCell(focus) {
+  async turnTo(focus) {
     const { left, right } = /** @type {{left: Session, right: Session | null}} */ (this.pair ?? {});
     if (!this.body || !left || !right) return;
     const fallback =
       left.trace.addresses.get(`${left.structure.decoderLayers.at(-1)}.cross_attention.weights`) ??
       logitsOf(left.trace);
-    const id = focus?.id ?? fallback;
+    const place = where().place ? left.structure.output(where().place) : undefined;
+    const id = focus?.id ?? place ?? fallback;
     if (id === undefined) return;
     const address = left.trace.values[id].address;
     const twin = right.trace.addresses.get(address);
     if (twin === undefined || !left.trace.kept(id) || !right.trace.kept(twin)) {
-      fill(this.body, h("p", { class: "hint" }, t("compare.none", { address })));
+      fill(this.body, hint(t("compare.none", { address })));
       return;
     }
     await Promise.all([left.trace.want([id]), right.trace.want([twin])]);
@@ -239,9 +241,8 @@ export class CompareElement extends HTMLElement {
     const fixed = focus?.index ?? undefined;
     const one = new Sheet(left.trace, id, { lead, fixed });
     const two = new Sheet(right.trace, twin, { lead, fixed });
-    const tile = (/** @type {Sheet} */ sheet, /** @type {string} */ key) => {
-      const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
-      heat.show({
+    const tile = (/** @type {Sheet} */ sheet, /** @type {string} */ key) =>
+      heat({
         sheet,
         title: t(key),
         width: 320,
@@ -249,8 +250,6 @@ export class CompareElement extends HTMLElement {
         focus: fixed ? sheet.place(fixed) : null,
         pick: (index) => go({ at: `${address}[${index.join(",")}]` }, { replace: true })
       });
-      return heat;
-    };
     const apart = await this.difference(one, two);
     const cell = fixed && one.place(fixed) && two.place(fixed) ? one.place(fixed) : null;
     const [a, b] = cell ? [one, two].map((sheet) => sheet.read(cell.row, cell.col)) : [];
@@ -271,7 +270,7 @@ export class CompareElement extends HTMLElement {
       ),
       cell
         ? data("p", { class: "result" }, `${short(a, 5)}  −  ${short(b, 5)}  =  ${short(a - b, 5)}`)
-        : h("p", { class: "hint" }, t("compare.hint"))
+        : hint(t("compare.hint"))
     );
   }
 

@@ -1,5 +1,5 @@
 /** Curves on paper: thin lines, few ticks, the numbers beside them. */
-import { drawing, h, locale, svg } from "./dom.js";
+import { drawing, h, hint, locale, svg } from "./dom.js";
 import { inline, whole } from "./numbers.js";
 
 /** @typedef {{name: string, points: [number, number][], colour?: string}} Line */
@@ -10,7 +10,7 @@ import { inline, whole } from "./numbers.js";
  */
 export function curve(lines, { width = 640, height = 220, label, x = "", y = "" }) {
   const points = lines.flatMap((line) => line.points).filter(([, v]) => Number.isFinite(v));
-  if (!points.length) return h("p", { class: "hint" }, "–");
+  if (!points.length) return hint("–");
   const [x0, x1] = [Math.min(...points.map((p) => p[0])), Math.max(...points.map((p) => p[0]))];
   const [y0, y1] = [Math.min(...points.map((p) => p[1])), Math.max(...points.map((p) => p[1]))];
   const left = 56;

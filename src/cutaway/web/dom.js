@@ -1,10 +1,20 @@
 /** Small helpers for building the page, and the words of its language. */
 
 /**
+ * Attributes of an element by name; the event of a listener is not typed.
+ * @typedef {Record<string, any> & {
+ *   onclick?: (event: any) => any, onchange?: (event: any) => any, oninput?: (event: any) => any,
+ *   onsubmit?: (event: any) => any, ontoggle?: (event: any) => any, onkeydown?: (event: any) => any,
+ *   ondragstart?: (event: any) => any, ondragover?: (event: any) => any,
+ *   ondrop?: (event: any) => any
+ * }} Attributes
+ */
+
+/**
  * An element. Attributes by name; `on…` are listeners; `text` and children are appended as text,
  * never as markup.
  * @param {string} tag
- * @param {Record<string, any>} [attributes]
+ * @param {Attributes} [attributes]
  * @param {...(Node | string | number | null | undefined | false | any[])} children
  * @returns {any}
  */
@@ -15,15 +25,34 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** A button. @param {Record<string, any>} attributes @param {...any} children */
+/** A button. @param {Attributes} attributes @param {...any} children */
 export function press(attributes, ...children) {
   return h("button", { type: "button", ...attributes }, ...children);
+}
+
+/** A remark in small type. @param {...any} children */
+export function hint(...children) {
+  return h("p", { class: "hint" }, ...children);
+}
+
+/**
+ * A labelled choice.
+ * @param {string} label
+ * @param {Attributes} attributes of the select
+ * @param {[string, string][]} options value and text of each
+ * @param {string} chosen
+ */
+export function choice(label, attributes, options, chosen) {
+  const entries = options.map(([value, text]) =>
+    h("option", { value, selected: value === chosen }, text)
+  );
+  return h("label", { class: "select" }, h("span", {}, label), h("select", attributes, entries));
 }
 
 /**
  * An element of SVG.
  * @param {string} tag
- * @param {Record<string, any>} attributes
+ * @param {Attributes} attributes
  * @param {...any} children
  * @returns {any}
  */
@@ -93,7 +122,7 @@ export function fill(element, ...children) {
 /**
  * Words that are data, not language: tokens, addresses, code, numbers.
  * @param {string} tag
- * @param {any} attributes
+ * @param {Attributes} attributes
  * @param {...any} children
  */
 export function data(tag, attributes, ...children) {
@@ -104,15 +133,39 @@ export function data(tag, attributes, ...children) {
 const CATALOGUES = {};
 let language = "en";
 
-/** @param {string} code @param {Record<string, string>} words */
+export const BRACKETS = "xx"; // a language for tests: what has no brackets was never translated
+
+/** @param {string} code @param {Record<string, string>} words the first given are kept */
 export function addLanguage(code, words) {
-  CATALOGUES[code] = words;
+  CATALOGUES[code] ??= words;
+}
+
+/** The language of a browser ("zh-CN") where it exists, else English. @param {string} asked */
+export function preferredLanguage(asked = "en") {
+  const [code] = asked.split("-");
+  return CATALOGUES[code] ? code : "en";
+}
+
+/** The language after the current one, for a button that goes through all. */
+export function nextLanguage() {
+  const codes = Object.keys(CATALOGUES).filter((code) => code !== BRACKETS);
+  return codes[(codes.indexOf(language) + 1) % codes.length];
+}
+
+/** A language's name in itself: 中文. @param {string} code */
+export function languageName(code) {
+  return new Intl.DisplayNames([code], { type: "language" }).of(code) ?? code;
+}
+
+/** A language's code as HTML and number formats take it. @param {string} code */
+export function languageTag(code) {
+  return code === "zh" ? "zh-CN" : code;
 }
 
 /** @param {string} code */
 export function setLanguage(code) {
   language = CATALOGUES[code] ? code : "en";
-  mark(document.documentElement, "lang", language === "zh" ? "zh-CN" : language);
+  mark(document.documentElement, "lang", languageTag(language));
 }
 
 export function currentLanguage() {
@@ -121,7 +174,7 @@ export function currentLanguage() {
 
 /** For number formatting. */
 export function locale() {
-  return language === "zh" ? "zh-CN" : "en";
+  return language === BRACKETS ? "en" : languageTag(language);
 }
 
 /**

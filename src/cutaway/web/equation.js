@@ -3,21 +3,18 @@
  * sentence.
  */
 import { data, fill, h, inSlices, press, stays, t } from "./dom.js";
-import { HeatElement, range } from "./heat.js";
-import { lastName } from "./inspector.js";
+import { heat, range } from "./heat.js";
+import { displayName } from "./address.js";
 import { placeName } from "./map.js";
 import { inline } from "./numbers.js";
 import { isWeight, Sheet } from "./sheet.js";
+import { copiesBehind, stepsOf } from "./steps.js";
 
 /** @typedef {import("./structure.js").Structure} Structure */
+/** @typedef {import("./heat.js").HeatElement} HeatElement */
 /** @typedef {import("./trace.js").Cell} Cell */
-/** @typedef {{id: number, transposed: boolean}} Part a value as it stands in an equation */
-/**
- * @typedef {{
- *   id: number, made: number, parts: Part[], symbol: string, constant: number | null,
- *   chained: boolean, phase: string
- * }} Step
- */
+/** @typedef {import("./steps.js").Part} Part */
+/** @typedef {import("./steps.js").Step} Step */
 /**
  * @typedef {{
  *   place: string, head: number, batch: number, until: Record<string, number>, focus: Cell | null,
@@ -27,224 +24,11 @@ import { isWeight, Sheet } from "./sheet.js";
  */
 
 const MOST_STEPS = 44; // a module with more than this is shown by its parts
-const COPIES = /aten\.(clone|contiguous|_to_copy|detach|lift_fresh|copy|alias|_reshape_copy)\b/;
-
-/**
- * Whether an operation only hands its input on.
- * @param {import("./trace.js").Trace} trace
- * @param {number} id
- */
-function handsOn(trace, id) {
-  return (
-    trace.rule(id).kind === "view" ||
-    (COPIES.test(trace.values[id].op) && trace.values[id].args.length > 0)
-  );
-}
-
-/**
- * The value a reader meets for an operand: through unnamed views and copies.
- * @param {import("./trace.js").Trace} trace
- * @param {number} id
- */
-function met(trace, id) {
-  while (trace.values[id].name === undefined && (handsOn(trace, id) || trace.isNot(id)))
-    id = trace.values[id].args[0];
-  return id;
-}
-
-/**
- * The name given to what an operation computed, if it was given to a view of it: the last such name
- * of the same place.
- * @param {import("./trace.js").Trace} trace
- * @param {number} id
- */
-function namedResult(trace, id) {
-  const own = trace.path(id);
-  let best = id;
-  const better = (/** @type {number} */ other) =>
-    trace.values[other].name !== undefined &&
-    (trace.values[best].name === undefined || trace.values[best].name === "output");
-  const near = (/** @type {string} */ path) =>
-    path === own || path.startsWith(`${own}.`) || own.startsWith(`${path}.`);
-  const visit = (/** @type {number} */ from, /** @type {number} */ depth) => {
-    for (const user of trace.readersOf(from)) {
-      if (
-        depth > 6 ||
-        trace.rule(user).kind !== "view" ||
-        trace.values[user].phase !== trace.values[id].phase ||
-        !near(trace.path(user))
-      )
-        continue;
-      if (
-        better(user) &&
-        (trace.values[user].name !== "output" || trace.values[best].name === undefined)
-      )
-        best = user;
-      if (trace.values[best].name === undefined || trace.values[best].name === "output")
-        visit(user, depth + 1);
-    }
-  };
-  if (trace.values[id].name === undefined) visit(id, 0);
-  return best;
-}
-
-/**
- * Whether an operand stands transposed: its last two axes are those of the value behind it,
- * swapped.
- * @param {import("./trace.js").Trace} trace
- * @param {number} arg
- * @param {number} id
- */
-function isTransposed(trace, arg, id) {
-  const [a, b] = [trace.values[arg], trace.values[id]];
-  if (arg === id || a.shape.length < 2 || b.shape.length < 2) return false;
-  const [sa, sb] = [trace.operand(arg).strides, trace.operand(id).strides];
-  const [m, n] = [a.shape.length, b.shape.length];
-  return (
-    a.shape[m - 1] === b.shape[n - 2] &&
-    a.shape[m - 2] === b.shape[n - 1] &&
-    sa[m - 1] === sb[n - 2] &&
-    sa[m - 2] === sb[n - 1] &&
-    a.shape[m - 1] * a.shape[m - 2] > 1
-  );
-}
-
-/** @type {[RegExp, string][]} */
-const SYMBOLS = [
-  [/softmax_backward|_backward/, "′"],
-  [/\.(bmm|mm|addmm|baddbmm|matmul|linear|mv|dot|addmv)\b/, "×"],
-  [/_log_softmax|log_softmax/, "log softmax"],
-  [/softmax/, "softmax"],
-  [/layer_norm/, "norm"],
-  [/\.(add|add_)\b/, "+"],
-  [/\.(sub|rsub)/, "−"],
-  [/\.(mul|mul_)\b/, "⊙"],
-  [/\.(div|div_)\b/, "÷"],
-  [/masked_fill|where/, "mask"],
-  [/embedding|index_select|gather/, "look up"],
-  [/relu/, "ReLU"],
-  [/gelu/, "GELU"],
-  [/silu/, "SiLU"],
-  [/tanh/, "tanh"],
-  [/sigmoid/, "σ"],
-  [/\.cat\b/, "join"],
-  [/dropout|bernoulli/, "dropout"],
-  [/\.sum\b/, "Σ"],
-  [/\.mean\b/, "mean"],
-  [/nll_loss/, "−log P"],
-  [/bitwise_not|logical_not/, "not"]
-];
-
-/** @param {string} op @param {string} [rule] */
-export function symbolOf(op, rule = "") {
-  if (rule === "mean" || rule === "rstd") return rule;
-  return (
-    SYMBOLS.find(([pattern]) => pattern.test(op))?.[1] ??
-    op.replace(/^aten\./, "").replace(/\.\w+$/, "")
-  );
-}
-
-/**
- * A plain number in a pointwise rule: the √d_k of a division.
- * @param {any} expr
- * @returns {number | null}
- */
-function constantOf(expr) {
-  if (!Array.isArray(expr) || !["div", "mul", "add", "sub"].includes(expr[0])) return null;
-  const numbers = expr.slice(1).filter((part) => typeof part === "number");
-  return numbers.length === 1 && expr.length === 3 ? numbers[0] : null;
-}
-
-/**
- * The steps of a place, one a computed value.
- * @param {Structure} structure
- * @param {string} place
- * @param {string[]} phases
- * @returns {Step[]}
- */
-export function stepsOf(structure, place, phases) {
-  const { trace } = structure;
-  /** @type {Step[]} */
-  const steps = [];
-  const results = new Set();
-  const done = new Set();
-  const ids = structure.inside(place, phases);
-  const mine = new Set(ids);
-  let last = -1;
-  const view = (/** @type {number} */ made) => {
-    const value = trace.values[made];
-    const from = met(trace, value.args[0]);
-    const apart =
-      value.name !== undefined &&
-      value.name !== "output" &&
-      value.name !== "grad" &&
-      value.dtype.includes("float") &&
-      !results.has(made) &&
-      from !== made &&
-      trace.values[from].shape.join() !== value.shape.join();
-    if (!apart) return;
-    steps.push({
-      id: made,
-      made,
-      parts: [{ id: from, transposed: false }],
-      symbol: value.op.includes("slice") ? "rows of" : "rearrange",
-      constant: null,
-      chained: from === last,
-      phase: value.phase
-    });
-    last = made;
-  };
-  const add = (/** @type {number} */ made) => {
-    if (done.has(made)) return;
-    done.add(made);
-    const value = trace.values[made];
-    if (trace.rule(made).kind === "source") return;
-    if (trace.rule(made).kind === "view") return view(made);
-    // Of several results of one operation, one may be made of the others.
-    for (const arg of value.args) if (arg > made && mine.has(arg)) add(arg);
-    if (COPIES.test(value.op) && namedResult(trace, made) === made && value.name === undefined)
-      return;
-    if (!value.dtype.includes("float") && value.name === undefined) return;
-    const id = namedResult(trace, made);
-    results.add(id);
-    const args = [...value.args];
-    if (/masked_fill|where/.test(value.op))
-      args.sort(
-        (a, b) =>
-          Number(trace.values[a].dtype === "bool") - Number(trace.values[b].dtype === "bool")
-      );
-    const parts = args
-      .map((arg) => ({
-        id: met(trace, arg),
-        transposed: isTransposed(trace, arg, met(trace, arg))
-      }))
-      .filter(
-        (part, n, all) =>
-          (trace.values[part.id].shape.length > 0 ||
-            trace.values[part.id].dtype.includes("float")) &&
-          all.findIndex((other) => other.id === part.id && other.transposed === part.transposed) ===
-            n
-      );
-    const chained = parts.length > 0 && parts[0].id === last && !parts[0].transposed;
-    steps.push({
-      id,
-      made,
-      parts,
-      symbol: symbolOf(value.op, trace.rule(made).name),
-      constant: constantOf(trace.rule(made).expr),
-      chained,
-      phase: value.phase
-    });
-    last = id;
-  };
-  ids.forEach(add);
-  return steps;
-}
 
 export class EquationElement extends HTMLElement {
   constructor() {
     super();
-    /** @type {Map<number, {heat: HeatElement, sheet: Sheet}[]>} */
+    /** @type {Map<number, {picture: HeatElement, sheet: Sheet}[]>} */
     this.tiles = new Map();
   }
 
@@ -364,7 +148,7 @@ export class EquationElement extends HTMLElement {
     const { trace } = /** @type {Structure} */ (this.structure);
     const options = /** @type {EquationOptions} */ (this.options);
     const value = trace.values[id];
-    const name = titleOf(trace, id);
+    const name = displayName(trace, id);
     const title = press(
       {
         translate: "no",
@@ -385,9 +169,7 @@ export class EquationElement extends HTMLElement {
       transposed,
       fixed: options.focus?.id === id ? options.focus.index : undefined
     });
-    const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
-    fill(holder, heat);
-    heat.show({
+    const picture = heat({
       sheet,
       title,
       label: `${name} ${value.shape.join("×")}`,
@@ -395,7 +177,8 @@ export class EquationElement extends HTMLElement {
       pick: (index) => options.open(trace.address({ id, index })),
       hover: (index) => this.hover(index === null ? null : { id, index })
     });
-    this.tiles.set(id, [...(this.tiles.get(id) ?? []), { heat, sheet }]);
+    fill(holder, picture);
+    this.tiles.set(id, [...(this.tiles.get(id) ?? []), { picture, sheet }]);
   }
 
   /** @param {Cell | null} cell */
@@ -432,13 +215,13 @@ export class EquationElement extends HTMLElement {
       }
     }
     for (const [id, tiles] of this.tiles) {
-      for (const { heat, sheet } of tiles) {
+      for (const { picture, sheet } of tiles) {
         const cells = (lit.get(id) ?? [])
           .map((index) => sheet.place(index))
           .filter((place) => place !== null);
         const focus = cell?.id === id ? sheet.place(cell.index) : null;
-        heat.mark(focus, /** @type {any[]} */ (cells));
-        heat.closest(".tile")?.classList.toggle("lit-tile", cells.length > 0 || focus !== null);
+        picture.mark(focus, /** @type {any[]} */ (cells));
+        picture.closest(".tile")?.classList.toggle("lit-tile", cells.length > 0 || focus !== null);
       }
     }
     this.classList.toggle("dimmed", cell !== null);
@@ -463,17 +246,7 @@ export class EquationElement extends HTMLElement {
       strip.append(
         h("span", { class: "label" }, t("heads.all")),
         ...range(count).map((head) => {
-          const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
-          const button = press(
-            {
-              class: head === options.head ? "head here" : "head",
-              "aria-pressed": String(head === options.head),
-              onclick: () => options.setHead(head)
-            },
-            heat,
-            h("small", {}, t("head.n", { n: head + 1 }))
-          );
-          heat.show({
+          const picture = heat({
             sheet: new Sheet(trace, found.id, {
               lead: { head, batch: options.batch },
               fixed: [options.batch, head],
@@ -484,7 +257,15 @@ export class EquationElement extends HTMLElement {
             height: 40,
             words: false
           });
-          return button;
+          return press(
+            {
+              class: head === options.head ? "head here" : "head",
+              "aria-pressed": String(head === options.head),
+              onclick: () => options.setHead(head)
+            },
+            picture,
+            h("small", {}, t("head.n", { n: head + 1 }))
+          );
         })
       );
     });
@@ -532,44 +313,6 @@ export class EquationElement extends HTMLElement {
       own.length ? this.lines(own) : null
     );
   }
-}
-
-/**
- * Copies hand a cell on unchanged at the same place.
- * @param {import("./trace.js").Trace} trace
- * @param {Cell} cell
- * @returns {Cell[]}
- */
-function copiesBehind(trace, cell) {
-  /** @type {Cell[]} */
-  const out = [];
-  for (let n = 0; n < 6; n++) {
-    if (trace.values[cell.id].name !== undefined || !handsOn(trace, cell.id)) break;
-    const next =
-      trace.rule(cell.id).kind === "view"
-        ? trace.throughView(cell)
-        : { id: trace.values[cell.id].args[0], index: cell.index };
-    if (!next) break;
-    out.push(next);
-    cell = next;
-  }
-  return out;
-}
-
-/**
- * What a matrix is called on its tile: a weight with the name of its layer.
- * @param {import("./trace.js").Trace} trace
- * @param {number} id
- */
-function titleOf(trace, id) {
-  const { address, name } = trace.values[id];
-  const last = lastName(address);
-  if (name === "weight" || name === "bias" || /^(weight|bias)\./.test(last))
-    return `${address
-      .slice(0, -last.length - 1)
-      .split(".")
-      .pop()}.${last}`;
-  return last;
 }
 
 /** √32 rather than 5.657 where that is what it is. @param {number} x */

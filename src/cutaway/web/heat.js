@@ -16,6 +16,8 @@ import { pooled } from "./sheet.js";
 
 const WORD_CELL = 15; // pixels of a cell that carries a word beside it
 const MOST_WORDS = 40;
+const MORPH = 140; // milliseconds from one run's picture to the next one's
+const REMEMBERED = 300;
 
 /**
  * Paint a sheet onto a canvas, once its numbers are here.
@@ -31,8 +33,41 @@ function paint(canvas, sheet, width, height) {
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
   const [rows, cols] = [Math.min(sheet.rows, canvas.height), Math.min(sheet.cols, canvas.width)];
-  if (sheet.trace.here(sheet.id)) colourIn(canvas, sheet, pooled(sheet, rows, cols), cols);
+  if (sheet.trace.here(sheet.id)) morph(canvas, sheet, pooled(sheet, rows, cols), cols);
   else void sheet.sample(rows, cols).then((numbers) => colourIn(canvas, sheet, numbers, cols));
+}
+
+/** @type {Map<string, {trace: any, numbers: Float64Array}>} what was last painted of each matrix */
+const PAINTED = new Map();
+
+/**
+ * Colour a picture; where it shows a matrix of the run before, pass from its numbers to these.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Sheet} sheet
+ * @param {Float64Array} numbers
+ * @param {number} cols
+ */
+function morph(canvas, sheet, numbers, cols) {
+  const { trace, value, lead, transposed } = sheet;
+  const key = [value.address, lead, transposed, numbers.length, cols, canvas.width].join("|");
+  const before = PAINTED.get(key);
+  PAINTED.delete(key);
+  PAINTED.set(key, { trace, numbers });
+  if (PAINTED.size > REMEMBERED)
+    PAINTED.delete(/** @type {string} */ (PAINTED.keys().next().value));
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (!before || before.trace === trace || still) return colourIn(canvas, sheet, numbers, cols);
+  const begun = performance.now();
+  const frame = () => {
+    const part = Math.min(1, (performance.now() - begun) / MORPH);
+    const mixed = numbers.map((x, n) => {
+      const from = before.numbers[n];
+      return Number.isFinite(x) && Number.isFinite(from) ? from + (x - from) * part : x;
+    });
+    colourIn(canvas, sheet, part < 1 ? mixed : numbers, cols);
+    if (part < 1) requestAnimationFrame(frame);
+  };
+  return frame();
 }
 
 /**
@@ -141,7 +176,7 @@ export class HeatElement extends HTMLElement {
           ? h(
               "div",
               { class: "col-words", translate: "no", "aria-hidden": "true" },
-              range(sheet.cols).map((c) => h("span", {}, shown(sheet.word("col", c))))
+              range(sheet.cols).map((c) => columnWord(shown(sheet.word("col", c))))
             )
           : null,
         rowWords
@@ -166,7 +201,13 @@ export class HeatElement extends HTMLElement {
     }
   }
 
-  /** The scale: one a matrix, always shown. @param {Sheet} sheet */
+  /** Paint the numbers as they are now. */
+  repaint() {
+    const sheet = this.options?.sheet;
+    if (sheet && this.size) paint(this.canvas, sheet, this.size.width, this.size.height);
+  }
+
+  /** The scale: one per matrix, always shown. @param {Sheet} sheet */
   legend(sheet) {
     const { low, high, most } = sheet.trace.range(sheet.id);
     const { scale } = sheet;
@@ -235,12 +276,25 @@ export class HeatElement extends HTMLElement {
     picture.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
+      this.dispatchEvent(new CustomEvent("entertable", { bubbles: true }));
       options.pick?.(sheet.index(options.focus?.row ?? 0, options.focus?.col ?? 0));
     });
     if (!options.hover) return;
     picture.addEventListener("mousemove", (event) => options.hover?.(cellAt(event)));
     picture.addEventListener("mouseleave", () => options.hover?.(null));
   }
+}
+
+/** A word over its column: letters lie on their side, Chinese stands. @param {string} word */
+function columnWord(word) {
+  return h("span", { class: /[\u3040-\u9fff\uac00-\ud7af]/.test(word) ? "upright" : "" }, word);
+}
+
+/** A matrix as a picture. @param {HeatOptions} options @returns {HeatElement} */
+export function heat(options) {
+  const element = /** @type {HeatElement} */ (document.createElement("cut-heat"));
+  element.show(options);
+  return element;
 }
 
 /**

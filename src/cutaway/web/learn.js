@@ -5,8 +5,8 @@
 import { curve } from "./curve.js";
 import { ask } from "./backend.js";
 import { headColour } from "./colour.js";
-import { data, fill, h, isDark, locale, t } from "./dom.js";
-import { HeatElement, range } from "./heat.js";
+import { data, fill, h, hint, isDark, locale, t } from "./dom.js";
+import { heat, range } from "./heat.js";
 import { short, whole } from "./numbers.js";
 import { Sheet } from "./sheet.js";
 import { go, where } from "./state.js";
@@ -77,7 +77,7 @@ export class LearnElement extends HTMLElement {
   async told() {
     const run = await this.app.backend.progress();
     if (!this.isConnected) return false;
-    if (this.seen !== run.step) this.app.backend.answers?.clear(); // better weights, other answers
+    if (this.seen !== run.step) this.app.backend.forget(); // better weights, other answers
     this.seen = run.step;
     const { info } = this.app;
     if (run.translates && !info.translates) {
@@ -128,7 +128,7 @@ export class LearnElement extends HTMLElement {
       this.curveBox,
       lines.some((line) => line.points.length)
         ? h("div", {}, curve(lines, options), h("p", { class: "key" }, key))
-        : h("p", { class: "hint" }, t("learn.waiting")),
+        : hint(t("learn.waiting")),
       bleu?.length > 1
         ? curve([{ name: "bleu", points: bleu }], { ...wide, label: "BLEU", y: "BLEU" })
         : null
@@ -146,13 +146,13 @@ export class LearnElement extends HTMLElement {
             data(
               "table",
               { class: "plain" },
-              h("caption", {}, rows[0].source, h("p", { class: "hint" }, rows[0].reference)),
+              h("caption", {}, rows[0].source, hint(rows[0].reference)),
               rows.map(({ step, output }) =>
                 h("tr", {}, h("td", {}, whole(step, locale())), h("td", {}, output))
               )
             )
           )
-        : h("p", { class: "hint" }, t("learn.waiting"))
+        : hint(t("learn.waiting"))
     );
   }
 
@@ -162,7 +162,7 @@ export class LearnElement extends HTMLElement {
     const text = where().text || this.app.info.examples?.[0] || run.samples?.[0]?.source;
     if (!snapshots.length || !text || !this.app.info.translates) {
       return this.renew(this.heads, "", () =>
-        h("p", { class: "hint" }, t(run.running && !run.step ? "learn.waiting" : "learn.snapshots"))
+        hint(t(run.running && !run.step ? "learn.waiting" : "learn.snapshots"))
       );
     }
     // Every so many, so many doubling as they grow, and what was recorded stays: a run under way
@@ -212,8 +212,7 @@ export class LearnElement extends HTMLElement {
         : layers[Math.min(layers.length - 1, Number(where().layer || layers.length - 1))];
       if (id === undefined) continue;
       await trace.want([id]);
-      const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
-      heat.show({
+      const picture = heat({
         sheet: new Sheet(trace, id, { lead: { head } }),
         width: 150,
         height: 150,
@@ -227,7 +226,7 @@ export class LearnElement extends HTMLElement {
             place: ""
           })
       });
-      const box = h("div", { class: "frame" }, heat);
+      const box = h("div", { class: "frame" }, picture);
       this.frames.set(item.name, box);
       this.heads.children[n]?.firstElementChild?.replaceWith(box);
       if (run.running) return; // one at a look

@@ -1,12 +1,14 @@
 /** The stage of a place: the way to it, its equation, and the matrix in focus as a table. */
-import { data, fill, h, locale, painted, press, stays, t } from "./dom.js";
+import { data, fill, h, hint, locale, painted, press, stays, t } from "./dom.js";
+import { displayName } from "./address.js";
+import { changeBanner } from "./change.js";
 import { EquationElement } from "./equation.js";
 import { crumbs } from "./map.js";
+import { sizeOf } from "./layout.js";
 import { difference, short, whole } from "./numbers.js";
 import { Sheet } from "./sheet.js";
 import { go, where } from "./state.js";
 import { TableElement } from "./table.js";
-import { sizeOf } from "./trace.js";
 
 /** @typedef {import("./structure.js").Structure} Structure */
 /** @typedef {import("./trace.js").Cell} Cell */
@@ -21,6 +23,9 @@ import { sizeOf } from "./trace.js";
 const CHECK = 40000; // cells recomputed without asking twice
 
 export class LookElement extends HTMLElement {
+  /** @type {number | undefined} the matrix that the equation was last scrolled to */
+  followed;
+
   /** @param {Structure} structure @param {LookOptions} options */
   async show(structure, options) {
     const { focus } = options;
@@ -33,6 +38,7 @@ export class LookElement extends HTMLElement {
     fill(
       this,
       this.way(structure, options.place),
+      changeBanner(),
       options.extra?.(structure, options.place),
       equation,
       this.matrix
@@ -75,8 +81,10 @@ export class LookElement extends HTMLElement {
       ))
         tile.classList.add("here");
     if (equation.structure) void equation.light(cell);
+    if (focus && focus.id !== this.followed) this.reveal();
+    this.followed = focus?.id;
     if (focus) await this.table(structure, focus);
-    else fill(this.matrix, h("p", { class: "hint" }, t("matrix.hint")));
+    else fill(this.matrix, hint(t("matrix.hint")));
   }
 
   /** Bring the matrix in focus into the free part of the stage, above the table. */
@@ -117,7 +125,7 @@ export class LookElement extends HTMLElement {
     const { trace } = structure;
     const value = trace.values[id];
     if (!trace.kept(id)) {
-      fill(this.matrix, h("p", { class: "hint" }, t("value.dropped")));
+      fill(this.matrix, hint(t("value.dropped")));
       return;
     }
     const options = /** @type {LookOptions} */ (this.options);
@@ -140,12 +148,7 @@ export class LookElement extends HTMLElement {
     const facts = h(
       "p",
       { class: "hint", translate: "no" },
-      [
-        value.shape.join(" × ") || "1",
-        value.dtype,
-        `${short(low)} … ${short(high)}`,
-        value.op.replace("aten.", "")
-      ].join(" · ")
+      [value.shape.join(" × ") || "1", value.dtype, `${short(low)} … ${short(high)}`].join(" · ")
     );
     const axes = h(
       "p",
@@ -163,8 +166,9 @@ export class LookElement extends HTMLElement {
         data(
           "h2",
           {},
-          value.address,
-          sheet.lead.length ? h("small", {}, `[${sheet.lead.join(",")},:,:]`) : null
+          h("b", {}, displayName(trace, id)),
+          " ",
+          h("small", {}, value.address, sheet.lead.length ? `[${sheet.lead.join(",")},:,:]` : "")
         ),
         this.check(trace, id)
       ),

@@ -2,7 +2,7 @@
  * `<cut-map>`: the paper's figure with live thumbnails, or the tree of modules of any other model.
  */
 import { data, fill, h, hasWords, inSlices, press, t } from "./dom.js";
-import { HeatElement } from "./heat.js";
+import { heat } from "./heat.js";
 import { Sheet } from "./sheet.js";
 
 /** @typedef {import("./structure.js").Structure} Structure */
@@ -195,8 +195,30 @@ export class MapElement extends HTMLElement {
         },
         `${placeName(path)} / ${total}`
       ),
-      structure.sublayers(path).map((sub) => this.block(sub, placeName(sub), kindOf(sub)))
+      structure.norm === "pre"
+        ? this.preNorm(path)
+        : structure.sublayers(path).map((sub) => this.block(sub, placeName(sub), kindOf(sub)))
     );
+  }
+
+  /** Norm, sublayer, sum: the order of a layer that normalizes first. @param {string} path */
+  preNorm(path) {
+    const { addresses } = this.structure.trace;
+    const part = (/** @type {string} */ place, /** @type {string} */ name) =>
+      this.block(
+        place,
+        t(name === "added" ? "map.add" : "map.norm"),
+        "norm",
+        addresses.get(`${place}.${name}`)
+      );
+    return this.structure
+      .sublayers(path)
+      .filter((sub) => !sub.endsWith("_add_norm"))
+      .map((sub) => [
+        part(`${sub}_add_norm`, "normed"),
+        this.block(sub, placeName(sub), kindOf(sub)),
+        part(`${sub}_add_norm`, "added")
+      ]);
   }
 
   /** Any model: its modules as they are nested. */
@@ -241,9 +263,7 @@ export class MapElement extends HTMLElement {
     }
     const draw = (/** @type {[HTMLElement, number]} */ [place, id]) => {
       const sheet = new Sheet(trace, id, { until: options.until, lead: { head: options.head } });
-      const heat = /** @type {HeatElement} */ (document.createElement("cut-heat"));
-      fill(place, heat);
-      heat.show({ sheet, small: true, width: 22, height: 14, words: false });
+      fill(place, heat({ sheet, small: true, width: 22, height: 14, words: false }));
     };
     await inSlices(small, draw, () => waiting === this.waiting);
   }

@@ -5,9 +5,11 @@
 
 /** @typedef {number | string | any[]} Expr */
 /**
- * An operand as the rules read it: a flat store of numbers and how its cells lie there.
+ * An operand as the rules read it: a flat store of numbers and how its cells lie there. `numbers`
+ * are the numbers of the store, where all are here.
  * @typedef {{
- *   shape: number[], offset: number, strides: number[], cell: (position: number) => number
+ *   shape: number[], offset: number, strides: number[], cell: (position: number) => number,
+ *   numbers?: ArrayLike<number>
  * }} Operand
  */
 /** @typedef {{slots: number[], args: Operand[]}} Frame */
@@ -54,11 +56,32 @@ function power(x, y) {
 function castTo(type, x) {
   if (type === "bool") return x !== 0 ? 1 : 0;
   if (type.startsWith("int") || type.startsWith("uint")) return Math.trunc(x);
-  return type === "float32" ? Math.fround(x) : x;
+  if (type === "float32") return Math.fround(x);
+  if (type === "float16") return half(x, 11, -14, 65504);
+  if (type === "bfloat16") return half(x, 8, -126, 3.3895313892515355e38);
+  return x;
+}
+
+/**
+ * The nearest number of a half type, ties to even.
+ * @param {number} x
+ * @param {number} digits binary digits of a number
+ * @param {number} least exponent of the smallest normal number
+ * @param {number} largest
+ */
+function half(x, digits, least, largest) {
+  if (x === 0 || !Number.isFinite(x)) return x;
+  const exponent = Math.max(Math.floor(Math.log2(Math.abs(x))), least);
+  const unit = 2 ** (exponent - digits + 1);
+  const below = Math.floor(x / unit);
+  const rest = x / unit - below;
+  const up = rest > 0.5 || (rest === 0.5 && below % 2 !== 0);
+  const rounded = (below + (up ? 1 : 0)) * unit;
+  return Math.abs(rounded) > largest ? Math.sign(x) * Infinity : rounded;
 }
 
 /** @type {Record<string, (x: number) => number>} */
-const UNARY = {
+export const UNARY = {
   neg: (x) => -x,
   abs: Math.abs,
   sign: (x) => (Number.isNaN(x) ? NaN : Math.sign(x)),
@@ -85,7 +108,7 @@ const UNARY = {
 };
 
 /** @type {Record<string, (x: number, y: number) => number>} */
-const BINARY = {
+export const BINARY = {
   sub: (x, y) => x - y,
   div: (x, y) => x / y,
   pow: power,
@@ -225,7 +248,16 @@ export function compile(expr, scope) {
   throw new Error(`rule uses the unknown operation ${head}`);
 }
 
-const REDUCTIONS = new Set(["sum", "prod", "max", "min", "argmax", "argmin", "kth", "argkth"]);
+export const REDUCTIONS = new Set([
+  "sum",
+  "prod",
+  "max",
+  "min",
+  "argmax",
+  "argmin",
+  "kth",
+  "argkth"
+]);
 
 /** @param {Compiled[]} parts @param {(x: number, y: number) => number} apply @returns {Compiled} */
 function fold(parts, apply) {
@@ -259,6 +291,8 @@ function compileReduction(head, rest, scope) {
   const ranges = /** @type {[string, number][]} */ (rest[0]);
   const inner = inRanges(scope, ranges);
   const body = compile(rest[1], inner);
+  const dot = head === "sum" && ranges.length === 1 ? compileDot(ranges[0], rest[1], inner) : null;
+  if (dot) return dot;
   if (head === "sum" || head === "prod") {
     const product = head === "prod";
     if (ranges.length === 1) {
@@ -309,6 +343,50 @@ function compileReduction(head, rest, scope) {
 }
 
 /**
+ * A sum of products of two operands along one range, by steps through their stores; null if the
+ * expression is another.
+ * @param {[string, number]} range
+ * @param {any} expr
+ * @param {Scope} scope
+ * @returns {Compiled | null}
+ */
+function compileDot([name, length], expr, scope) {
+  if (expr[0] !== "mul" || expr.length !== 3) return null;
+  const plain = (/** @type {any} */ part) =>
+    part[0] === "at" &&
+    part.length === 3 &&
+    part[2].every((/** @type {any} */ index) => !Array.isArray(index)) &&
+    part[2].filter((/** @type {any} */ index) => index === name).length === 1;
+  if (!plain(expr[1]) || !plain(expr[2])) return null;
+  const slots = scope.slot(name);
+  const sides = [expr[1], expr[2]].map(([, k, indices]) => ({
+    k,
+    along: indices.indexOf(name),
+    maps: /** @type {Compiled[]} */ (indices.map((/** @type {Expr} */ i) => compile(i, scope)))
+  }));
+  const begin = (/** @type {Frame} */ frame, /** @type {typeof sides[0]} */ { k, maps }) => {
+    const { offset, strides } = frame.args[k];
+    let position = offset;
+    for (let d = 0; d < maps.length; d++) position += maps[d](frame) * strides[d];
+    return position;
+  };
+  return (frame) => {
+    frame.slots[slots] = 0;
+    const [left, right] = [frame.args[sides[0].k], frame.args[sides[1].k]];
+    let [p, q] = [begin(frame, sides[0]), begin(frame, sides[1])];
+    const [down, across] = [left.strides[sides[0].along], right.strides[sides[1].along]];
+    let total = 0;
+    if (left.numbers && right.numbers) {
+      const [x, y] = [left.numbers, right.numbers];
+      for (let n = 0; n < length; n++, p += down, q += across) total += x[p] * y[q];
+    } else
+      for (let n = 0; n < length; n++, p += down, q += across)
+        total += left.cell(p) * right.cell(q);
+    return total;
+  };
+}
+
+/**
  * The number one rule gives for one cell.
  * @param {Expr} expr
  * @param {number[]} index
@@ -316,4 +394,16 @@ function compileReduction(head, rest, scope) {
  */
 export function evaluate(expr, index, args) {
   return compile(expr, new Scope(index.length))({ slots: [...index], args });
+}
+
+/**
+ * The number an expression gives where these names have these values.
+ * @param {Expr} expr
+ * @param {Map<string, number>} names
+ * @param {Operand[]} args
+ */
+export function evaluateIn(expr, names, args) {
+  let scope = new Scope(0);
+  for (const name of names.keys()) scope = scope.with(name);
+  return compile(expr, scope)({ slots: [...names.values()], args });
 }

@@ -110,6 +110,14 @@ export class Sheet {
     return d >= 0 && this.trace.words(this.id, d) !== null;
   }
 
+  /** Whether rows are queries and columns keys: a matrix beside the scores it was made from. */
+  get isAttention() {
+    const { name, address } = this.value;
+    if (name === undefined || !ATTENTION.has(name) || this.rank < 2) return false;
+    const module = address.slice(0, address.lastIndexOf(".") + 1);
+    return this.trace.addresses.has(`${module}scores`);
+  }
+
   /**
    * What an axis is called: query and key for attention, else its own name.
    * @param {"row" | "col"} which
@@ -117,8 +125,7 @@ export class Sheet {
   axisTitle(which) {
     const d = which === "row" ? this.rowAxis : this.colAxis;
     if (d < 0) return "";
-    if (ATTENTION.has(this.value.name ?? "") && this.rank >= 2)
-      return t(d === this.rank - 2 ? "axis.query" : "axis.key");
+    if (this.isAttention) return t(d === this.rank - 2 ? "axis.query" : "axis.key");
     const name = this.axis(d) ?? (d === this.rank - 1 && this.rank > 1 ? "width" : "");
     return hasWords(`axis.${name}`) ? t(`axis.${name}`) : name;
   }
@@ -145,8 +152,8 @@ export class Sheet {
    * @param {number} col
    */
   masked(row, col) {
+    if (!this.isAttention) return null;
     const { name } = this.value;
-    if (!ATTENTION.has(name ?? "") || this.rank < 2) return null;
     const x = this.read(row, col);
     if (
       name === "masked" ? x !== -Infinity : !(x === 0 && (name === "weights" || name === "softmax"))

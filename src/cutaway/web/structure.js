@@ -37,6 +37,12 @@ function nameIs(address, name) {
   return address === name || address.startsWith(`${name}:`) || address.startsWith(`${name}.`);
 }
 
+/** Number of the layer a path lies in, or null. @param {string} path */
+export function layerOf(path) {
+  const found = /^(?:en|de)coder\.layers\.(\d+)/.exec(path);
+  return found ? Number(found[1]) : null;
+}
+
 export class Structure {
   /** @param {Trace} trace */
   constructor(trace) {
@@ -102,14 +108,26 @@ export class Structure {
     return paths;
   }
 
+  /**
+   * Whether a model normalizes before each sublayer ("pre") or after it ("post", as in the paper):
+   * what its code computed first.
+   */
+  get norm() {
+    const path = `${this.encoderLayers[0] ?? this.decoderLayers[0]}.self_attention_add_norm`;
+    const [normed, added] = ["normed", "added"].map((name) =>
+      this.trace.addresses.get(`${path}.${name}`)
+    );
+    return normed !== undefined && added !== undefined && normed < added ? "pre" : "post";
+  }
+
   /** @param {string} layer */
   sublayers(layer) {
     return SUBLAYERS.map((name) => `${layer}.${name}`).filter((path) => this.modules.has(path));
   }
 
   /**
-   * What a module put out: the last value its own code made in the forward pass, or its last
-   * child's.
+   * What a module put out: the last value its own code made in the forward pass, or the last of
+   * its children's.
    * @param {string} path
    * @param {string} phase
    * @returns {number | undefined}
@@ -127,12 +145,10 @@ export class Structure {
     );
     const named = own.filter((id) => values[id].name !== undefined);
     if (own.length) return (named.length ? named : own).at(-1);
-    const children = this.modules.get(path)?.children ?? [];
-    for (let n = children.length - 1; n >= 0; n--) {
-      const found = this.output(children[n].path, phase);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+    const found = (this.modules.get(path)?.children ?? [])
+      .map((child) => this.output(child.path, phase))
+      .filter((id) => id !== undefined);
+    return found.length ? Math.max(.../** @type {number[]} */ (found)) : undefined;
   }
 
   /**

@@ -210,6 +210,11 @@ export class TableElement extends HTMLElement {
     }
   }
 
+  /** Write the numbers as they are now. */
+  repaint() {
+    this.draw();
+  }
+
   /** Write the window's numbers, once what it needs has come. */
   draw() {
     const sheet = /** @type {Sheet} */ (this.sheet);

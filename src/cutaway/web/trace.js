@@ -2,8 +2,11 @@
  * A trace in the page: values, their numbers when needed, addresses, and the explanation of a cell.
  * Knows the trace format only; where bytes come from is a `Source` (a server, or the page itself).
  */
-import { compile, Scope } from "./rules.js";
+import { bound } from "./bound.js";
+import { Store } from "./buffers.js";
 import { describe } from "./describe.js";
+import { rangeOf, rowMajor, unravel } from "./layout.js";
+import { compile, Scope } from "./rules.js";
 
 /**
  * @typedef {{
@@ -13,194 +16,9 @@ import { describe } from "./describe.js";
  *   forward?: number, before?: number, after?: number
  * }} Value
  */
-/**
- * What can be asked of a source: a stretch of a buffer, single cells, a picture of a matrix, the
- * range of a value.
- * @typedef {{
- *   buffer: number, offset: number, strides: number[], shape: number[], size: number[]
- * }} Picture
- * @typedef {{
- *   buffer: number, start: number, stop: number} | {buffer: number,
- *   cells: number[]} | Picture | {value: number
- * }} Part
- */
-/**
- * @typedef {{
- *   whole: number, load: (part: Part) => Promise<ArrayBuffer>
- * }} Source `whole`: up to how many elements buffers are to be asked for whole
- */
-/** @typedef {{low: number, high: number, most: number, finite: boolean}} Range */
+/** @typedef {import("./buffers.js").Source} Source */
+/** @typedef {import("./layout.js").Range} Range */
 /** @typedef {{id: number, index: number[]}} Cell */
-
-const PAGE = 1 << 14; // elements of a buffer too large to travel whole that travel together
-const SCATTERED = 1 << 16; // cells asked for one by one
-
-/** @type {Record<string, number>} */
-export const BYTES = {
-  float64: 8,
-  float32: 4,
-  float16: 2,
-  bfloat16: 2,
-  int64: 8,
-  int32: 4,
-  int16: 2,
-  int8: 1,
-  uint8: 1,
-  bool: 1
-};
-
-/** @param {number} bits */
-function fromHalf(bits) {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 31;
-  const mantissa = bits & 1023;
-  if (exponent === 0) return sign * mantissa * 2 ** -24;
-  if (exponent === 31) return mantissa ? NaN : sign * Infinity;
-  return sign * (1 + mantissa / 1024) * 2 ** (exponent - 15);
-}
-
-/**
- * Bytes of a buffer as numbers.
- * @param {string} dtype
- * @param {ArrayBuffer} bytes
- * @returns {ArrayLike<number>}
- */
-export function decode(dtype, bytes) {
-  switch (dtype) {
-    case "float64":
-      return new Float64Array(bytes);
-    case "float32":
-      return new Float32Array(bytes);
-    case "float16":
-      return Float32Array.from(new Uint16Array(bytes), fromHalf);
-    case "bfloat16":
-      return new Float32Array(Uint32Array.from(new Uint16Array(bytes), (b) => b << 16).buffer);
-    case "int64":
-      return Float64Array.from(new BigInt64Array(bytes), Number);
-    case "int32":
-      return new Int32Array(bytes);
-    case "int16":
-      return new Int16Array(bytes);
-    case "int8":
-      return new Int8Array(bytes);
-    default:
-      return new Uint8Array(bytes);
-  }
-}
-
-/**
- * One buffer, whole or as much as was asked for; notes what it has not got and reads 0 there until
- * it comes.
- */
-class Store {
-  /** @param {Source} source @param {number} id @param {{dtype: string, length: number}} info */
-  constructor(source, id, info) {
-    this.source = source;
-    this.id = id;
-    this.info = info;
-    this.small = info.length <= source.whole;
-    /** @type {ArrayLike<number> | undefined} */
-    this.whole = undefined;
-    /** @type {Map<number, ArrayLike<number>>} */
-    this.pages = new Map();
-    /** @type {Map<number, number>} */
-    this.single = new Map();
-    /** @type {Map<string, Promise<ArrayLike<number>>>} */
-    this.pictures = new Map();
-    /** @type {Map<number, Promise<void>>} */
-    this.coming = new Map();
-    /** @type {Set<number>} */
-    this.missingPages = new Set();
-    /** @type {Set<number>} */
-    this.missing = new Set();
-  }
-
-  /** @param {number} position */
-  cell(position) {
-    if (this.whole) return this.whole[position];
-    const page = Math.floor(position / PAGE);
-    const found = this.pages.get(page)?.[position - page * PAGE] ?? this.single.get(position);
-    if (found !== undefined) return found;
-    if (position >= 0 && position < this.info.length) {
-      this.missingPages.add(page);
-      if (this.missing.size < SCATTERED) this.missing.add(position);
-    }
-    return 0;
-  }
-
-  forget() {
-    this.missingPages.clear();
-    this.missing.clear();
-  }
-
-  /** Fetch what was missing: the stretches it lies in if these are few, else cell by cell. */
-  async fetch() {
-    if (this.small) return this.all();
-    const [pages, cells] = [[...this.missingPages], [...this.missing]];
-    if (pages.length <= 4 || cells.length === SCATTERED)
-      return void (await Promise.all(
-        pages.map((page) =>
-          this.once(page, page * PAGE, (page + 1) * PAGE, (numbers) =>
-            this.pages.set(page, numbers)
-          )
-        )
-      ));
-    const numbers = decode(this.info.dtype, await this.source.load({ buffer: this.id, cells }));
-    cells.forEach((position, n) => this.single.set(position, numbers[n]));
-  }
-
-  /** Fetch everything. */
-  async all() {
-    if (!this.whole) await this.once(-1, 0, this.info.length, (numbers) => (this.whole = numbers));
-  }
-
-  /** A picture, asked for once. @param {Omit<Picture, "buffer">} about */
-  picture(about) {
-    const key = JSON.stringify(about);
-    const found =
-      this.pictures.get(key) ??
-      this.source
-        .load({ buffer: this.id, ...about })
-        .then((bytes) => decode(this.info.dtype, bytes));
-    this.pictures.set(key, found);
-    found.catch(() => this.pictures.delete(key));
-    return found;
-  }
-
-  /**
-   * A stretch, asked for once.
-   * @param {number} key
-   * @param {number} start
-   * @param {number} stop
-   * @param {(numbers: ArrayLike<number>) => void} keep
-   */
-  once(key, start, stop, keep) {
-    let promise = this.coming.get(key);
-    if (!promise) {
-      promise = this.source
-        .load({ buffer: this.id, start, stop: Math.min(stop, this.info.length) })
-        .then((bytes) => keep(decode(this.info.dtype, bytes)))
-        .finally(() => this.coming.delete(key));
-      this.coming.set(key, promise);
-    }
-    return promise;
-  }
-}
-
-/** @param {number[]} shape */
-export function rowMajor(shape) {
-  const strides = new Array(shape.length);
-  for (let d = shape.length - 1, step = 1; d >= 0; d--) {
-    strides[d] = step;
-    step *= shape[d];
-  }
-  return strides;
-}
-
-/** How many cells. @param {number[]} shape */
-export function sizeOf(shape) {
-  return shape.reduce((product, n) => product * n, 1);
-}
 
 export class Trace {
   /** @param {any} header @param {Source} source */
@@ -285,6 +103,18 @@ export class Trace {
     return operand;
   }
 
+  /**
+   * Show other numbers in place of a value's own, laid out as these; null shows its own again.
+   * Whoever holds the operand sees them at once.
+   * @param {number} id
+   * @param {ArrayLike<number> | null} numbers
+   */
+  replace(id, numbers) {
+    const operand = this.operand(id);
+    const store = this.stores[/** @type {number} */ (this.values[id].buffer)];
+    operand.cell = numbers ? (position) => numbers[position] : (position) => store.cell(position);
+  }
+
   /** Whether the numbers of a value were kept. @param {number} id */
   kept(id) {
     return this.values[id].buffer !== undefined;
@@ -360,23 +190,7 @@ export class Trace {
     const { offset, strides } = this.operand(id);
     const cells = buffer === undefined ? [] : this.stores[buffer].whole;
     if (!cells) throw new Error(`${this.values[id].address} was not asked for`);
-    const last = shape.length - 1;
-    const [width, step] = last < 0 ? [1, 0] : [shape[last], strides[last]];
-    const index = new Array(Math.max(0, last)).fill(0);
-    let [low, high, finite] = [Infinity, -Infinity, true];
-    for (let row = sizeOf(shape) / Math.max(1, width); row > 0; row--) {
-      let position = offset;
-      for (let d = 0; d < last; d++) position += index[d] * strides[d];
-      for (let c = 0; c < width; c++, position += step) {
-        const x = cells[position];
-        if (x < low && x !== -Infinity) low = x;
-        if (x > high && x !== Infinity) high = x;
-        if (x - x !== 0) finite = false;
-      }
-      for (let d = last - 1; d >= 0 && ++index[d] === shape[d]; d--) index[d] = 0;
-    }
-    if (low > high) [low, high] = [0, 0];
-    range = { low, high, most: Math.max(Math.abs(low), Math.abs(high)), finite };
+    range = rangeOf(cells, { shape, offset, strides });
     this.ranges.set(id, range);
     return range;
   }
@@ -456,21 +270,44 @@ export class Trace {
     return run({ slots: [...index], args: this.values[id].args.map((arg) => this.operand(arg)) });
   }
 
+  /** How far rounding may move a cell from what its rule gives. @param {Cell} cell */
+  bound({ id, index }) {
+    const rule = this.rule(id);
+    const { args, dtype, op } = this.values[id];
+    if (rule.expr === undefined) return 0;
+    const operands = args.map((arg) => this.operand(arg));
+    return bound(rule.expr, index, operands, { dtype, rule: rule.name, op });
+  }
+
   /**
-   * Everything there is to say about one cell.
+   * Everything there is to say about one cell. `inner` is the cell behind a mask that lets this one
+   * through: its arithmetic is what a reader asks for.
    * @param {Cell} cell
    */
   async explain(cell) {
     return this.settled(() => {
-      const way = this.behind(cell);
-      const made = way[way.length - 1];
-      const rule = this.rule(made.id);
-      const value = this.read(cell.id, cell.index);
-      const args = this.values[made.id].args.map((arg) => this.operand(arg));
-      const recomputed = rule.expr === undefined ? null : this.recompute(made);
-      const written = rule.expr === undefined ? null : describe(rule.expr, made.index, args);
-      return { cell, way, made, rule, value, recomputed, written };
+      const why = this.explained(cell);
+      const chosen = why.rule.name === "masked_fill" ? why.written?.note.items?.[0] : null;
+      const arg = chosen?.kind === "cell" ? this.values[why.made.id].args[chosen.arg ?? 0] : null;
+      const inner =
+        arg === null ? null : this.explained({ id: arg, index: chosen?.index ?? cell.index });
+      return { ...why, inner };
     });
+  }
+
+  /** What `explain` says of one cell, from the numbers that are here. @param {Cell} cell */
+  explained(cell) {
+    const way = this.behind(cell);
+    const made = way[way.length - 1];
+    const rule = this.rule(made.id);
+    const value = this.read(cell.id, cell.index);
+    const ids = this.values[made.id].args;
+    const lacking = ids.filter((arg) => !this.kept(arg)); // not in this file or recording
+    const known = rule.expr !== undefined && !lacking.length;
+    const args = ids.map((arg) => this.operand(arg));
+    const recomputed = known ? this.recompute(made) : null;
+    const written = known ? describe(rule.expr, made.index, args) : null;
+    return { cell, way, made, rule, value, recomputed, written, lacking };
   }
 
   /**
@@ -549,44 +386,4 @@ export class Trace {
     const words = axis ? this.header.labels?.[axis] : null;
     return words ?? null;
   }
-}
-
-/**
- * Indices of a position, given strides; a stride of 0 gives index 0.
- * @param {number} position
- * @param {{shape: number[], strides: number[]}} layout
- */
-export function unravel(position, { shape, strides }) {
-  const index = new Array(shape.length).fill(0);
-  const order = strides.map((_, d) => d).sort((a, b) => strides[b] - strides[a]);
-  for (const d of order) {
-    if (strides[d] === 0) continue;
-    index[d] = Math.min(shape[d] - 1, Math.floor(position / strides[d]));
-    position -= index[d] * strides[d];
-  }
-  return index;
-}
-
-/**
- * A trace from one stream of bytes (the bundle of docs/trace-format.md).
- * @param {ArrayBuffer} bytes
- */
-export function fromBundle(bytes) {
-  const head = new DataView(bytes);
-  if (new TextDecoder().decode(new Uint8Array(bytes, 0, 8)) !== "CUTAWAY1")
-    throw new Error("not a cutaway trace");
-  const length = Number(head.getBigUint64(8, true));
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 16, length)));
-  const base = 16 + length;
-  return new Trace(header, {
-    whole: Infinity,
-    load: async (part) => {
-      const { buffer, start, stop } = /** @type {{buffer: number, start: number, stop: number}} */ (
-        part
-      );
-      const place = base + header.buffers[buffer].start;
-      const size = BYTES[header.buffers[buffer].dtype];
-      return bytes.slice(place + start * size, place + stop * size);
-    }
-  });
 }

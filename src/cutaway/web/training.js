@@ -1,13 +1,21 @@
 /**
- * `<cut-training>`: one training step — loss, gradients, update — on the same map with the arrows
- * reversed.
+ * `<cut-training>`: a training step — loss, gradients, update — on the same map with the arrows
+ * reversed: an update of the run, or a step on one sentence.
  */
-import { data, fill, h, press, t } from "./dom.js";
+import { data, fill, h, hint, press, t } from "./dom.js";
 import { LookElement } from "./look.js";
 import { full, inline } from "./numbers.js";
 import { go, where } from "./state.js";
+import { chooseUpdate, updateFacts } from "./update.js";
 
 export const PHASES = ["forward", "backward", "update"];
+
+/** What a step on one sentence is, and is not. @param {any} training */
+function alone(training) {
+  if (!training) return null;
+  const loss = inline(training.loss);
+  return hint(t("training.alone", { rate: inline(training.facts?.learning_rate), loss }));
+}
 
 export class TrainingElement extends HTMLElement {
   /** @param {any} session @param {any} options @param {any} app */
@@ -15,10 +23,11 @@ export class TrainingElement extends HTMLElement {
     const phase = where().phase || "backward";
     this.look = /** @type {LookElement} */ (document.createElement("cut-look"));
     if (!session) {
-      fill(this, this.pair(app, null));
+      fill(this, chooseUpdate(app), this.pair(app, null));
       return;
     }
     const { trace, training } = session;
+    const replayed = training?.update !== undefined;
     const loss = trace.addresses.get("loss");
     const facts = Object.entries(training?.facts ?? {}).map(([name, value]) =>
       h(
@@ -36,7 +45,8 @@ export class TrainingElement extends HTMLElement {
     );
     fill(
       this,
-      this.pair(app, training),
+      chooseUpdate(app),
+      replayed ? updateFacts(session) : [this.pair(app, training), alone(training)],
       h(
         "div",
         { class: "phases", role: "group", "aria-label": t("training.phases") },
@@ -50,7 +60,7 @@ export class TrainingElement extends HTMLElement {
             t(`phase.${name}`)
           )
         ),
-        loss === undefined
+        loss === undefined || replayed
           ? null
           : press(
               {
@@ -81,7 +91,7 @@ export class TrainingElement extends HTMLElement {
             ),
         h("dl", { class: "facts inline" }, facts)
       ),
-      h("p", { class: "hint" }, t(`phase.${phase}.text`)),
+      hint(t(`phase.${phase}.text`)),
       this.look
     );
     await this.look.show(session.structure, {
@@ -182,11 +192,13 @@ export class TrainingElement extends HTMLElement {
       "form",
       {
         class: "pair",
-        onsubmit: (/** @type {any} */ event) => {
+        onsubmit: (event) => {
           event.preventDefault();
           go({
             text: event.target.elements.source.value,
             target: event.target.elements.target.value,
+            update: "",
+            trace: "",
             at: ""
           });
         }

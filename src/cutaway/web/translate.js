@@ -2,11 +2,11 @@
  * The first view: a sentence, its translation word by word, what else could have been said, and
  * why.
  */
-import { arcs } from "./arcs.js";
-import { changeList } from "./change.js";
+import { arcs, strongest } from "./arcs.js";
+import { changeBanner } from "./change.js";
 import { beamTree } from "./tree.js";
-import { chancesAt, logitsOf } from "./chances.js";
-import { data, fill, h, locale, press, t } from "./dom.js";
+import { chancesAt, logitsOf, marked } from "./chances.js";
+import { choice, data, fill, h, hint, locale, press, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { percent, short } from "./numbers.js";
 import { go, where } from "./state.js";
@@ -16,21 +16,22 @@ import { go, where } from "./state.js";
  * @typedef {{
  *   text: string, output: string, ids: number[], pieces: string[], source: string[], score: number,
  *   prefix: number[], tree: any, alternatives: {text: string, score: number}[], warnings: string[],
- *   options: any
+ *   options: any, whole?: {text: string, output: string, sentences: string[]}
  * }} Translation
  */
-/**
- * @typedef {{
- *   served: boolean, examples: string[], translate: (text: string) => void
- * }} TranslateOptions
- */
+/** @typedef {import("./app.js").App} App */
 
-const RUNNERS = 4;
+const RUNNERS = 2;
 const CHOICES = 8;
 
 export class TranslateElement extends HTMLElement {
-  /** Nothing translated yet: sentences worth trying. @param {TranslateOptions} options */
-  welcome(options) {
+  /** @type {((trace: Trace) => void) | undefined} */
+  follow;
+  /** @type {(() => void) | undefined} */
+  turnTo;
+
+  /** Nothing translated yet: sentences worth trying. @param {App} app */
+  welcome(app) {
     fill(
       this,
       h(
@@ -38,14 +39,14 @@ export class TranslateElement extends HTMLElement {
         { class: "welcome" },
         h("h1", {}, t("welcome.title")),
         h("p", {}, t("welcome.text")),
-        options.examples.length
+        app.info.examples.length
           ? h(
               "div",
               { class: "examples" },
               h("h2", {}, t("welcome.try")),
-              options.examples.map((text) =>
+              app.info.examples.map((text) =>
                 press(
-                  { translate: "no", class: "example", onclick: () => options.translate(text) },
+                  { translate: "no", class: "example", onclick: () => app.translate(text) },
                   text
                 )
               )
@@ -55,57 +56,144 @@ export class TranslateElement extends HTMLElement {
     );
   }
 
-  /** @param {Trace} trace @param {Translation} translation @param {TranslateOptions} options */
-  async show(trace, translation, options) {
+  /** @param {Trace} trace @param {Translation} translation @param {App} app */
+  async show(trace, translation, app) {
     const logits = logitsOf(trace);
     const last = translation.ids.length - 1;
-    const step = Math.min(last, Math.max(0, Number(where().step || 0)));
-    const temperature = Math.max(0.05, Number(where().temperature || 1));
-    const words =
-      logits === undefined
-        ? null
-        : await trace.settled(() => [
-            this.strip(trace, logits, translation, step, temperature),
-            this.choice(trace, logits, translation, step, temperature, options)
-          ]);
+    const chosen = where().step ? Math.min(last, Math.max(0, Number(where().step))) : null;
+    const step = chosen ?? 0;
+    const written = () => {
+      const temperature = Math.max(0.05, Number(where().temperature || 1));
+      return logits === undefined
+        ? [null, null]
+        : [
+            this.strip(trace, logits, translation, chosen, temperature),
+            this.choice(trace, logits, translation, step, temperature, app)
+          ];
+    };
+    let [strip, choices] = await trace.settled(written);
+    // Numbers or temperature are being dragged: the words follow, the slider stays in the hand.
+    this.follow = (/** @type {Trace} */ changed) => {
+      const [words, choice] = changed === trace ? written() : [];
+      if (!words) return;
+      strip.replaceWith(words);
+      strip = words;
+      for (const part of [".choices", "output", "header > small"])
+        choices.querySelector(part).replaceWith(choice.querySelector(part));
+    };
+    this.turnTo = () => this.follow?.(trace);
+    const word = shown(translation.pieces[step] ?? "");
+    const asked = h("div", { class: "ask-play" });
     fill(
       this,
+      this.whole(translation, app),
       h(
         "section",
         { class: "output", "aria-label": t("translate.result") },
-        data("p", { class: "source-text" }, translation.text),
-        data("p", { class: "target-text", id: "translation" }, translation.output),
+        data("p", { class: "source-text", dir: "auto" }, translation.text),
+        data("p", { class: "target-text", id: "translation", dir: "auto" }, translation.output),
         translation.warnings.map((kind) => h("p", { class: "warning" }, t(`warning.${kind}`))),
-        where().change
-          ? [changeList(), press({ onclick: () => go({ view: "compare" }) }, t("change.compare"))]
-          : null
+        changeBanner()
       ),
-      words,
       h(
         "section",
         { class: "attention-arcs" },
-        h("h2", {}, t("arcs.title", { word: shown(translation.pieces[step] ?? "") })),
-        arcs(trace, translation, step)
+        h(
+          "header",
+          {},
+          h("h2", {}, chosen === null ? t("arcs.all") : t("arcs.title", { word })),
+          this.turns(step, last)
+        ),
+        arcs(trace, translation, chosen, strip),
+        asked
       ),
-      this.beam(translation, options)
+      choices,
+      this.beam(translation, app)
+    );
+    const cell = await strongest(trace, chosen);
+    if (cell) fill(asked, this.question(trace, translation, cell, app));
+  }
+
+  /**
+   * A text of several sentences: all of it, and each to be opened.
+   * @param {Translation} translation @param {App} app
+   */
+  whole({ whole, text }, app) {
+    if (!whole) return null;
+    return h(
+      "section",
+      { class: "whole", "aria-label": t("translate.whole") },
+      data("p", { class: "source-text", dir: "auto" }, whole.text),
+      data("p", { class: "whole-text", dir: "auto" }, whole.output),
+      h("h2", {}, t("translate.sentence", { n: whole.sentences.length })),
+      h(
+        "div",
+        { class: "examples" },
+        whole.sentences.map((sentence) =>
+          press(
+            {
+              translate: "no",
+              class: "example",
+              "aria-pressed": String(sentence === text),
+              onclick: () => app.translate(sentence)
+            },
+            sentence
+          )
+        )
+      )
+    );
+  }
+
+  /** One word back or on. @param {number} step @param {number} last */
+  turns(step, last) {
+    const turn = (/** @type {string} */ id, /** @type {number} */ by) =>
+      press(
+        {
+          id,
+          disabled: step + by < 0 || step + by > last,
+          onclick: () => go({ step: String(step + by) })
+        },
+        t(`step.${id}`)
+      );
+    return h("div", { class: "buttons" }, turn("back", -1), turn("next", 1));
+  }
+
+  /**
+   * A button that plays how the strongest weight came about.
+   * @param {Trace} trace
+   * @param {Translation} translation
+   * @param {import("./trace.js").Cell} cell
+   * @param {App} app
+   */
+  question(trace, translation, cell, app) {
+    const [row, key] = cell.index.slice(-2);
+    const words = {
+      a: shown(translation.pieces[row] ?? ""),
+      b: shown(translation.source[key] ?? "")
+    };
+    const weight = percent(trace.read(cell.id, cell.index), locale());
+    return press(
+      { id: "ask-play", onclick: () => app.inspector.play(trace.address(cell)) },
+      t("play.ask", { ...words, weight })
     );
   }
 
   /**
-   * The words so far, under each its probability and the runners-up.
+   * The translation word by word: under each its probability and the runners-up.
    * @param {Trace} trace
    * @param {number} logits
    * @param {Translation} translation
-   * @param {number} step
+   * @param {number | null} step
    * @param {number} temperature
    */
   strip(trace, logits, translation, step, temperature) {
     const columns = translation.ids.map((id, n) => {
-      const { top, of } = chancesAt(trace, logits, n, temperature, RUNNERS);
+      const { top, of } = chancesAt(trace, logits, n, temperature, RUNNERS + 1);
+      const others = top.filter((chance) => chance.id !== id).slice(0, RUNNERS);
       const forced = n < translation.prefix.length;
       return h(
         "li",
-        { class: `${n === step ? "here" : n > step ? "future" : ""}${forced ? " forced" : ""}` },
+        { class: `${n === step ? "here" : ""}${forced ? " forced" : ""}` },
         press(
           {
             "data-step": n,
@@ -118,43 +206,13 @@ export class TranslateElement extends HTMLElement {
         h(
           "div",
           { class: "runners", "aria-hidden": "true", translate: "no" },
-          top.map((chance) =>
-            h(
-              "span",
-              { class: chance.id === id ? "chosen" : "" },
-              h("i", { style: { width: `${Math.max(1, 100 * chance.p)}%` } }),
-              h("em", {}, shown(chance.piece))
-            )
+          others.map((chance) =>
+            h("span", { title: percent(chance.p, locale()) }, marked(chance.piece))
           )
         )
       );
     });
-    return h(
-      "section",
-      { class: "strip" },
-      h(
-        "header",
-        {},
-        h("h2", {}, t("translate.steps")),
-        h(
-          "div",
-          { class: "buttons" },
-          press(
-            { id: "back", disabled: step === 0, onclick: () => go({ step: String(step - 1) }) },
-            t("step.back")
-          ),
-          press(
-            {
-              id: "next",
-              disabled: step >= translation.ids.length - 1,
-              onclick: () => go({ step: String(step + 1) })
-            },
-            t("step.next")
-          )
-        )
-      ),
-      h("ol", { class: "words-strip" }, columns)
-    );
+    return h("ol", { class: "words-strip", "aria-label": t("translate.steps") }, columns);
   }
 
   /**
@@ -164,9 +222,9 @@ export class TranslateElement extends HTMLElement {
    * @param {Translation} translation
    * @param {number} step
    * @param {number} temperature
-   * @param {TranslateOptions} options
+   * @param {App} app
    */
-  choice(trace, logits, translation, step, temperature, options) {
+  choice(trace, logits, translation, step, temperature, app) {
     const { top, entropy } = chancesAt(trace, logits, step, temperature, CHOICES);
     const before = translation.pieces
       .slice(0, step)
@@ -190,7 +248,7 @@ export class TranslateElement extends HTMLElement {
         h("h2", {}, t("choice.title")),
         data("p", { class: "so-far" }, h("span", {}, "<start>"), " ", before, h("mark", {}, "?")),
         this.slider(temperature),
-        options.served
+        app.info.served
           ? press(
               {
                 class: "more",
@@ -209,7 +267,7 @@ export class TranslateElement extends HTMLElement {
           h(
             "li",
             { class: chance.id === target ? "chosen" : "" },
-            data("span", { class: "piece" }, shown(chance.piece)),
+            marked(chance.piece),
             h(
               "span",
               { class: "bar", "aria-hidden": "true" },
@@ -231,7 +289,7 @@ export class TranslateElement extends HTMLElement {
             ),
             chance.id === target
               ? h("small", {}, t("choice.taken"))
-              : options.served
+              : app.info.served
                 ? press(
                     { class: "pick", "data-id": chance.id, onclick: () => pick(chance.id) },
                     t("choice.pick")
@@ -264,50 +322,47 @@ export class TranslateElement extends HTMLElement {
         id: "temperature",
         min: "0.1",
         max: "3",
-        step: "0.1",
+        step: "0.05",
         value: String(temperature),
-        onchange: (/** @type {Event} */ event) =>
+        oninput: (event) =>
           go(
             {
-              temperature:
-                /** @type {HTMLInputElement} */ (event.target).value === "1"
-                  ? ""
-                  : /** @type {HTMLInputElement} */ (event.target).value
+              temperature: event.target.value === "1" ? "" : event.target.value
             },
             { replace: true }
           )
       }),
-      data("output", {}, temperature.toFixed(1))
+      data("output", {}, temperature.toFixed(2))
     );
   }
 
-  /** @param {Translation} translation @param {TranslateOptions} options */
-  beam(translation, options) {
+  /** @param {Translation} translation @param {App} app */
+  beam(translation, app) {
     const width = Number(where().beam || translation.options?.beam || 1);
-    const choose = h(
-      "label",
-      { class: "select" },
-      h("span", {}, t("beam.width")),
-      h(
-        "select",
-        {
-          id: "beam",
-          disabled: !options.served,
-          onchange: (/** @type {Event} */ event) =>
-            go({ beam: /** @type {HTMLSelectElement} */ (event.target).value, step: "" })
-        },
-        [1, 2, 3, 4, 5, 8].map((n) =>
-          h("option", { value: String(n), selected: n === width }, String(n))
-        )
-      )
+    const choose = choice(
+      t("beam.width"),
+      {
+        id: "beam",
+        disabled: !app.info.served,
+        onchange: (event) => go({ beam: event.target.value, step: "" })
+      },
+      ["1", "2", "3", "4", "5", "8"].map((n) => [n, n]),
+      String(width)
     );
     return h(
-      "section",
-      { class: "beam" },
-      h("header", {}, h("h2", {}, t("beam.title")), choose),
+      "details",
+      { class: "beam", open: Boolean(where().beam) },
+      h("summary", {}, h("h2", {}, t("beam.title"))),
+      choose,
       translation.tree && width > 1
-        ? beamTree(translation.tree, (steps) => go({ step: String(steps) }))
-        : h("p", { class: "hint" }, t("beam.greedy")),
+        ? beamTree(translation.tree, {
+            open: (step, token) =>
+              go({ step: String(step), at: `probabilities[0,${step},${token}]` }),
+            take: app.info.served
+              ? (tokens) => go({ prefix: tokens.join(","), step: String(tokens.length - 1) })
+              : null
+          })
+        : hint(t("beam.greedy")),
       translation.alternatives.length
         ? h(
             "ol",

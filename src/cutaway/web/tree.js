@@ -1,12 +1,12 @@
 /** The beam as a tree: what was kept, pruned, finished, and the path that won. */
-import { data, drawing, h, svg, t } from "./dom.js";
+import { data, drawing, fill, h, press, svg, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { short } from "./numbers.js";
 
 /**
  * @typedef {{
- *   number: number, parent: number | null, step: number, piece: string, log_probability: number,
- *   total: number, score: number, fate: string
+ *   number: number, parent: number | null, step: number, token: number, piece: string,
+ *   log_probability: number, total: number, score: number, fate: string
  * }} Node
  */
 
@@ -15,9 +15,11 @@ const ROW = 30;
 
 /**
  * @param {{nodes: Node[], best: number, beam: number}} tree
- * @param {(step: number) => void} open
+ * @param {{
+ *   open: (step: number, token: number) => void, take: ((tokens: number[]) => void) | null
+ * }} acts open the numbers of a word that was said; let the model go on from a path
  */
-export function beamTree(tree, open) {
+export function beamTree(tree, acts) {
   const winning = new Set();
   for (let n = /** @type {number | null} */ (tree.best); n !== null; n = tree.nodes[n].parent)
     winning.add(n);
@@ -59,8 +61,22 @@ export function beamTree(tree, open) {
       {
         class: `node ${winning.has(node.number) ? "won" : node.fate}`,
         transform: `translate(${x(node)} ${y(node)})`,
-        onclick: () => open(Math.max(0, node.step - 1))
+        ...(node.step
+          ? {
+              role: "button",
+              tabindex: 0,
+              "data-node": node.number,
+              "aria-label": `${pathOf(tree, node).join(" ")} Σ ${short(node.total)}`,
+              onclick: () => tell(node),
+              onkeydown: (/** @type {KeyboardEvent} */ event) => {
+                if (event.key !== "Enter" && event.key !== " ") return;
+                event.preventDefault();
+                tell(node);
+              }
+            }
+          : {})
       },
+      svg("rect", { class: "hit", x: -4, y: -14, width: COLUMN - 14, height: ROW - 3 }),
       svg(
         "title",
         {},
@@ -75,10 +91,13 @@ export function beamTree(tree, open) {
       svg("text", { class: "score", y: 10 }, node.step ? short(node.total) : "")
     )
   );
+  const card = h("div", { class: "beam-card", role: "status" });
+  const tell = (/** @type {Node} */ node) => fill(card, cardOf(tree, node, winning, acts));
   const label = t("beam.label", { n: tree.nodes.length, beam: tree.beam });
   return h(
     "div",
     { class: "scroll-x" },
+    card,
     drawing("beam-tree", [width, height], label, lines, words),
     h(
       "p",
@@ -104,7 +123,7 @@ export function beamTree(tree, open) {
                 "tr",
                 {},
                 h("td", {}, String(node.step)),
-                h("td", {}, pathOf(tree, node)),
+                h("td", {}, pathOf(tree, node).join(" ")),
                 h("td", {}, short(node.log_probability)),
                 h("td", {}, short(node.total)),
                 h("td", {}, short(node.score)),
@@ -117,16 +136,66 @@ export function beamTree(tree, open) {
   );
 }
 
-/** @param {{nodes: Node[]}} tree @param {Node} node */
-function pathOf(tree, node) {
-  const words = [];
+/** The nodes from the first word to one. @param {{nodes: Node[]}} tree @param {Node} node */
+function wayTo(tree, node) {
+  const way = [];
   for (
     let at = /** @type {Node | null} */ (node);
     at && at.parent !== null;
     at = tree.nodes[at.parent]
   )
-    words.unshift(shown(at.piece));
-  return words.join(" ");
+    way.unshift(at);
+  return way;
+}
+
+/** @param {{nodes: Node[]}} tree @param {Node} node */
+function pathOf(tree, node) {
+  return wayTo(tree, node).map(({ piece }) => shown(piece));
+}
+
+/**
+ * One path: its words with their log-probabilities, their sum, and what became of it.
+ * @param {{nodes: Node[]}} tree
+ * @param {Node} node
+ * @param {Set<number>} winning
+ * @param {Parameters<typeof beamTree>[1]} acts
+ */
+function cardOf(tree, node, winning, { open, take }) {
+  const way = wayTo(tree, node);
+  const won = winning.has(node.number);
+  return [
+    data(
+      "p",
+      { class: "line" },
+      way.map(({ piece, log_probability: log }, n) => [
+        n ? " + " : "",
+        h("b", {}, shown(piece)),
+        ` ${short(log)}`
+      ]),
+      ` = ${short(node.total)}`
+    ),
+    h(
+      "p",
+      {},
+      t(`fate.${won ? "won" : node.fate}`),
+      data("small", {}, ` score ${short(node.score)}`)
+    ),
+    h(
+      "div",
+      { class: "buttons" },
+      won
+        ? press(
+            { id: "node-open", onclick: () => open(node.step - 1, node.token) },
+            t("choice.why")
+          )
+        : take
+          ? press(
+              { id: "node-take", onclick: () => take(way.map(({ token }) => token)) },
+              t("beam.take")
+            )
+          : null
+    )
+  ];
 }
 
 /** @param {string} text */

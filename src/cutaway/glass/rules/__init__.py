@@ -3,17 +3,21 @@
 from cutaway.glass.rules import (
     contraction,
     convolution,
+    join,
     lookup,
     loss,
+    norm,
     pointwise,
+    pooling,
     reduction,
     rowwise,
+    scatter,
     source,
     update,
 )
-from cutaway.glass.rules.call import Call, Operand, Output, Rule, RuleMaker
+from cutaway.glass.rules.call import OPAQUE, Call, Operand, Output, Rule, RuleMaker
 
-__all__ = ["TABLE", "Call", "Operand", "Output", "Rule", "rules_for"]
+__all__ = ["OPAQUE", "TABLE", "Call", "Operand", "Output", "Rule", "rules_for"]
 
 TABLE: dict[str, RuleMaker] = {
     **source.TABLE,
@@ -21,13 +25,15 @@ TABLE: dict[str, RuleMaker] = {
     **reduction.TABLE,
     **contraction.TABLE,
     **rowwise.TABLE,
+    **norm.TABLE,
     **lookup.TABLE,
+    **scatter.TABLE,
+    **join.TABLE,
     **loss.TABLE,
     **convolution.TABLE,
+    **pooling.TABLE,
     **update.TABLE,
 }
-
-OPAQUE = Rule("opaque", "opaque")
 
 
 def rules_for(call: Call) -> list[Rule]:
@@ -36,6 +42,8 @@ def rules_for(call: Call) -> list[Rule]:
     if name not in TABLE and name.endswith("_"):
         name = name[:-1]  # in place: the same arithmetic on the value before
     maker = TABLE.get(name)
+    if maker is None and source.is_draw(call):
+        maker = source.draw
     if maker is None:
         return [OPAQUE] * len(call.outputs)
     made = maker(call)

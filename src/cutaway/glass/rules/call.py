@@ -1,10 +1,14 @@
 """One recorded operation as a rule sees it: arguments by name, operands instead of tensors."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from cutaway.glass.expr import Expr, at, index, number
+import torch
+
+from cutaway.glass.expr import At, Cast, Expr, Place, index, number
 
 INTEGERS = frozenset(["int64", "int32", "int16", "int8", "uint8", "bool"])
 
@@ -26,10 +30,16 @@ class Operand:
     @property
     def cells(self) -> int:
         """How many cells it has."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
+
+    def at(self, *where: Expr) -> At:
+        """Its cell at an index."""
+        return At(self.position, where)
+
+    @property
+    def first(self) -> At:
+        """Its first cell, of a tensor that holds one number."""
+        return At(self.position, (0,) * self.rank)
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,14 @@ class Output:
         """Its index variables."""
         return index(len(self.shape))
 
+    def along(self, axis: int, part: Expr) -> list[Expr]:
+        """Its index with one axis replaced."""
+        return [part if each == axis else name for each, name in enumerate(self.index)]
+
+    def without(self, axis: int) -> list[str]:
+        """Its index without one axis."""
+        return [name for each, name in enumerate(self.index) if each != axis]
+
 
 @dataclass(frozen=True)
 class Call:
@@ -54,12 +72,19 @@ class Call:
     outputs: list[Output]
 
     def __getitem__(self, name: str) -> Any:
-        return self.arguments[name]
+        """An argument, or what the operation's schema gives it."""
+        return self.arguments[name] if name in self.arguments else defaults(self.op)[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An argument, or the default if it was not given."""
-        value = self.arguments.get(name)
-        return default if value is None else value
+        """An argument, or the default if neither call nor schema has a value for it."""
+        found = self.arguments.get(name)
+        found = defaults(self.op).get(name) if found is None else found
+        return default if found is None else found
+
+    def result(self, place: int) -> "Operand":
+        """Another result of this very call, to be read as an operand."""
+        given = self.outputs[place]
+        return Operand(-1 - place, given.shape, given.dtype, _unread)
 
     @property
     def out(self) -> Output:
@@ -73,23 +98,56 @@ class Rule:
 
     name: str
     kind: str
-    expr: Expr = None
+    expr: Expr | None = None
     source: str | None = None
+
+    @property
+    def arithmetic(self) -> Expr:
+        """The expression of a rule that has one: all but opaque ones and most sources."""
+        assert self.expr is not None
+        return self.expr
 
 
 RuleMaker = Callable[[Call], "Rule | list[Rule | None]"]
 
 
-def cell(operand: Operand, where: Sequence[Expr]) -> Expr:
+OPAQUE = Rule("opaque", "opaque")
+
+
+def table(name: str, kind: str, made: dict[str, Callable[[Call], Expr]]) -> dict[str, RuleMaker]:
+    """Rules of one name and kind, by operation, from functions that give the expression."""
+
+    def maker(expr: Callable[[Call], Expr]) -> RuleMaker:
+        return lambda call: Rule(name, kind, expr(call))
+
+    return {op: maker(expr) for op, expr in made.items()}
+
+
+def _unread() -> Any:
+    raise LookupError("a result is not known before its rule is")
+
+
+@cache
+def defaults(op: str) -> dict[str, Any]:
+    """The arguments an operation need not be given, as its schema has them."""
+    namespace, name, overload = (*op.split("."), "", "")[:3]
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    schema = getattr(getattr(packet, overload, None), "_schema", None)
+    if schema is None:
+        return {}
+    given = {each.name: each.default_value for each in schema.arguments if each.has_default_value()}
+    return given
+
+
+def cell(operand: Operand, where: Place) -> At:
     """The operand's cell under an output cell, by the rules of broadcasting."""
     own = where[len(where) - operand.rank :] if operand.rank else ()
-    return at(
-        operand.position,
-        *(0 if size == 1 else part for part, size in zip(own, operand.shape, strict=True)),
+    return operand.at(
+        *(0 if size == 1 else part for part, size in zip(own, operand.shape, strict=True))
     )
 
 
-def value(argument: Any, where: Sequence[Expr]) -> Expr:
+def value(argument: Any, where: Place) -> Expr:
     """A tensor's cell, or a Python number as itself."""
     return cell(argument, where) if isinstance(argument, Operand) else number(argument)
 
@@ -107,7 +165,7 @@ def shaped(expr: Expr, dtype: str, *sources: Any) -> Expr:
     kinds = {source.dtype for source in sources if isinstance(source, Operand)}
     floats = any(isinstance(source, float) for source in sources)
     if dtype == "bool" and kinds - {"bool"}:
-        return ("cast", "bool", expr)
+        return Cast("bool", expr)
     if dtype in INTEGERS and (floats or kinds - INTEGERS):
-        return ("cast", dtype, expr)
+        return Cast(dtype, expr)
     return expr

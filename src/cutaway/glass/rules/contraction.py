@@ -1,95 +1,56 @@
 """Sums of products: matrix products in all their forms."""
 
-from cutaway.glass.expr import Expr, add, at, mul, number, reduce
+from cutaway.glass.expr import Expr, Fold, add, mul, number, op
 from cutaway.glass.rules.call import Call, Operand, Rule, RuleMaker, cell
 
-
-def _product(left: Expr, right: Expr, terms: int) -> Expr:
-    return reduce("sum", [("k", terms)], ("mul", left, right))
-
-
-def mm(call: Call) -> Rule:
-    """Σ_k a[i,k]·b[k,j]."""
-    left, right = call["self"], call["mat2"]
-    expr = _product(at(left.position, "i0", "k"), at(right.position, "k", "i1"), left.shape[1])
-    return Rule("contraction", "contraction", expr)
-
-
-def bmm(call: Call) -> Rule:
-    """Σ_k a[b,i,k]·b[b,k,j]."""
-    left, right = call["self"], call["mat2"]
-    expr = _product(
-        at(left.position, "i0", "i1", "k"), at(right.position, "i0", "k", "i2"), left.shape[2]
-    )
-    return Rule("contraction", "contraction", expr)
+FORMS = {  # operation: the two factors, their indices with k the summed one, and what is added
+    "mm": ("self", ("i0", "k"), "mat2", ("k", "i1"), None),
+    "bmm": ("self", ("i0", "i1", "k"), "mat2", ("i0", "k", "i2"), None),
+    "mv": ("self", ("i0", "k"), "vec", ("k",), None),
+    "dot": ("self", ("k",), "tensor", ("k",), None),
+    "vdot": ("self", ("k",), "other", ("k",), None),
+    "addmm": ("mat1", ("i0", "k"), "mat2", ("k", "i1"), "self"),
+    "baddbmm": ("batch1", ("i0", "i1", "k"), "batch2", ("i0", "k", "i2"), "self"),
+    "addmv": ("mat", ("i0", "k"), "vec", ("k",), "self"),
+}
 
 
-def mv(call: Call) -> Rule:
-    """Σ_k a[i,k]·v[k]."""
-    left, right = call["self"], call["vec"]
-    expr = _product(at(left.position, "i0", "k"), at(right.position, "k"), left.shape[1])
-    return Rule("contraction", "contraction", expr)
+def product(left: Operand, rows: tuple[str, ...], right: Operand, columns: tuple[str, ...]) -> Expr:
+    """Σ_k a[…,k]·b[…k…]."""
+    terms = left.shape[rows.index("k")]
+    return Fold((("k", terms),), op("mul", left.at(*rows), right.at(*columns)), "sum")
 
 
-def dot(call: Call) -> Rule:
-    """Σ_k a[k]·b[k]."""
-    left, right = call["self"], call["other"] if "other" in call.arguments else call["tensor"]
-    expr = _product(at(left.position, "k"), at(right.position, "k"), left.shape[0])
-    return Rule("contraction", "contraction", expr)
+def contraction(
+    left: str, rows: tuple[str, ...], right: str, columns: tuple[str, ...], added: str | None
+) -> RuleMaker:
+    """α·Σ_k a·b + β·c."""
 
+    def rule(call: Call) -> Rule:
+        summed = product(call[left], rows, call[right], columns)
+        if added is None:
+            return Rule("contraction", "contraction", summed)
+        scaled, beta = mul(number(call["alpha"]), summed), number(call["beta"])
+        if beta == 0:
+            return Rule("contraction", "contraction", scaled)
+        bias = mul(beta, cell(call[added], call.out.index))
+        return Rule("affine", "contraction", add(scaled, bias))
 
-def _plus(call: Call, product: Expr, added: Operand) -> Rule:
-    beta, alpha = number(call.get("beta", 1)), number(call.get("alpha", 1))
-    scaled = mul(alpha, product)
-    if beta == 0:
-        return Rule("contraction", "contraction", scaled)
-    bias = mul(beta, cell(added, call.out.index))
-    return Rule("affine", "contraction", add(scaled, bias))
-
-
-def addmm(call: Call) -> Rule:
-    """Σ_k a[i,k]·b[k,j] + c[i,j]."""
-    left, right = call["mat1"], call["mat2"]
-    product = _product(at(left.position, "i0", "k"), at(right.position, "k", "i1"), left.shape[1])
-    return _plus(call, product, call["self"])
-
-
-def baddbmm(call: Call) -> Rule:
-    """Σ_k a[b,i,k]·b[b,k,j] + c[b,i,j]."""
-    left, right = call["batch1"], call["batch2"]
-    product = _product(
-        at(left.position, "i0", "i1", "k"), at(right.position, "i0", "k", "i2"), left.shape[2]
-    )
-    return _plus(call, product, call["self"])
-
-
-def addmv(call: Call) -> Rule:
-    """Σ_k a[i,k]·v[k] + c[i]."""
-    left, right = call["mat"], call["vec"]
-    product = _product(at(left.position, "i0", "k"), at(right.position, "k"), left.shape[1])
-    return _plus(call, product, call["self"])
+    return rule
 
 
 def linear(call: Call) -> Rule:
     """Σ_k x[…,k]·w[j,k] + b[j]."""
     source, weight, bias = call["input"], call["weight"], call.get("bias")
     where = call.out.index
-    lead = where[:-1] if weight.rank == 2 else where
-    row = (where[-1], "k") if weight.rank == 2 else ("k",)
-    product = _product(at(source.position, *lead, "k"), at(weight.position, *row), weight.shape[-1])
+    lead, row = (where[:-1], (where[-1], "k")) if weight.rank == 2 else (where, ("k",))
+    summed = product(source, (*lead, "k"), weight, row)
     if bias is None:
-        return Rule("contraction", "contraction", product)
-    return Rule("affine", "contraction", add(product, cell(bias, where)))
+        return Rule("contraction", "contraction", summed)
+    return Rule("affine", "contraction", add(summed, cell(bias, where)))
 
 
 TABLE: dict[str, RuleMaker] = {
-    "mm": mm,
-    "bmm": bmm,
-    "mv": mv,
-    "dot": dot,
-    "vdot": dot,
-    "addmm": addmm,
-    "baddbmm": baddbmm,
-    "addmv": addmv,
+    **{name: contraction(*form) for name, form in FORMS.items()},
     "linear": linear,
 }

@@ -1,165 +1,120 @@
 """Losses and their gradients."""
 
-from cutaway.glass.expr import Expr, add, at, div, mul, number, reduce, sub
+from cutaway.glass.expr import Place, div, fold, number
 from cutaway.glass.rules.call import Call, Operand, Rule, RuleMaker, cell
+from cutaway.glass.rules.formula import Formula, Own, Scope
 
-MEAN, SUM = 1, 2
+NONE, MEAN = 0, 1  # how a loss is reduced; 2 is the sum
 
-
-def _nll(call: Call) -> tuple[list[tuple[str, int]], Expr, Expr]:
-    """Ranges over the rows, one row's weighted −log p, and one row's weight."""
-    source, target = call["self"], call["target"]
-    ranges = [] if source.rank == 1 else [("t", source.shape[0])]
-    row = tuple(name for name, _ in ranges)
-    klass = at(target.position, *row[: target.rank])
-    picked = at(source.position, *row, "c")
-    weight: Expr = 1
-    if call.get("weight") is not None:
-        weight = at(call["weight"].position, "c")
-    ignore = call["ignore_index"]
-    taken = ("ne", "c", ignore)
-    loss = ("let", "c", klass, ("where", taken, ("neg", mul(weight, picked)), 0))
-    share = ("let", "c", klass, ("where", taken, weight, 0))
-    return ranges, loss, share
-
-
-def nll_forward(call: Call) -> list[Rule | None]:
-    """−Σ w·log p of the right class, by its weight if the mean is asked."""
-    ranges, loss, share = _nll(call)
-    reduction = call["reduction"]
-    total_weight = reduce("sum", ranges, share)
-    if reduction == 0 and ranges:
-        own = _rename(loss, "t", "i0")
-        return [Rule("nll_loss", "pointwise", own), Rule("constant", "pointwise", 0)]
-    total = reduce("sum", ranges, loss)
-    expr = div(total, at(-2)) if reduction == MEAN else total
-    return [Rule("nll_loss", "reduction", expr), Rule("sum", "reduction", total_weight)]
-
-
-def _rename(expr: Expr, old: str, new: str) -> Expr:
-    if expr == old:
-        return new
-    if isinstance(expr, tuple):
-        return tuple(_rename(part, old, new) for part in expr)
-    return expr
+PAIRWISE = {  # one term of a loss, and the rule's name
+    "mse_loss": ("mse_loss", "(x - target)*(x - target)"),
+    "huber_loss": (
+        "huber_loss",
+        "d = abs(x - target); 0.5*d*d if d < delta else delta*(d - 0.5*delta)",
+    ),
+    "smooth_l1_loss": (
+        "huber_loss",
+        "d = abs(x - target); 0.5*d*d/beta if d < beta else d - 0.5*beta",
+    ),
+    "binary_cross_entropy": (
+        "bce_loss",
+        "weight*(-(target*maximum(log(x), -100)) - (1 - target)*maximum(log(1 - x), -100))",
+    ),
+    "binary_cross_entropy_with_logits": (
+        "bce_loss",
+        "weight*((1 - target)*x + positive*(log1p(exp(-abs(x))) + maximum(-x, 0)))",
+    ),
+}
+BACKWARD = {  # share: one over the number of cells, if the mean was asked
+    "mse_loss_backward": ("mse_loss_backward", "share*(x - target)*g"),
+    "huber_loss_backward": (
+        "huber_loss_backward",
+        "d = x - target; share*g*(d if abs(d) < delta else delta*sign(d))",
+    ),
+    "smooth_l1_loss_backward": (
+        "huber_loss_backward",
+        "d = x - target; share*g*(d/beta if abs(d) < beta else sign(d))",
+    ),
+}
+POSITIVE = Formula("1 + (pos_weight - 1)*target")
+NLL = Formula("c = target; -(weight*x) if c != ignore_index else 0")
+NLL_WEIGHT = Formula("c = target; weight if c != ignore_index else 0")
+NLL_BACKWARD = Formula("-(weight*g)/total_weight if target == c and c != ignore_index else 0")
 
 
-def nll_backward(call: Call) -> Rule:
-    """−g·w at the right class, 0 elsewhere."""
-    g, source, target = call["grad_output"], call["self"], call["target"]
-    where = call.out.index
-    row = where[:-1]
-    klass = at(target.position, *row[: target.rank])
-    reduction = call["reduction"]
-    grad = cell(g, row) if reduction == 0 else at(g.position, *([0] * g.rank))
-    weight: Expr = 1
-    if call.get("weight") is not None:
-        weight = cell(call["weight"], (where[-1],))
-    scaled: Expr = ("neg", mul(weight, grad))
-    if reduction == MEAN:
-        total: Operand = call["total_weight"]
-        scaled = div(scaled, at(total.position, *([0] * total.rank)))
-    hit = ("and", ("eq", klass, where[-1]), ("ne", where[-1], call["ignore_index"]))
-    del source
-    return Rule("nll_loss_backward", "scatter", ("where", hit, scaled, 0))
-
-
-def pairwise(body: str) -> RuleMaker:
+def pairwise(name: str, text: str) -> RuleMaker:
     """A loss cell by cell, summed or averaged if asked."""
+    formula = Formula(text)
 
     def rule(call: Call) -> Rule:
         left: Operand = call["self"]
-        target: Operand = call["target"]
-        reduction = call.get("reduction", MEAN)
-        if reduction == 0:
-            where: tuple[Expr, ...] = call.out.index
-            ranges: list[tuple[str, int]] = []
-        else:
-            ranges = [(f"t{axis}", size) for axis, size in enumerate(left.shape)]
-            where = tuple(name for name, _ in ranges)
-        x, y = cell(left, where), cell(target, where)
-        term: Expr
-        if body == "mse":
-            term = mul(sub(x, y), sub(x, y))
-        elif body == "bce":
-            floor = number(-100)
-            term = sub(
-                ("neg", mul(y, ("maximum", ("log", x), floor))),
-                mul(sub(1, y), ("maximum", ("log", sub(1, x)), floor)),
-            )
-            if call.get("weight") is not None:
-                term = mul(cell(call["weight"], where), term)
-        else:
-            delta = number(call.get("delta", call.get("beta", 1)))
-            far = ("abs", sub(x, y))
-            small, large = mul(0.5, "d", "d"), mul(delta, sub("d", mul(0.5, delta)))
-            if "beta" in call.arguments or "smooth" in call.op:
-                small, large = div(small, delta), sub("d", mul(0.5, delta))
-            term = ("let", "d", far, ("where", ("lt", "d", delta), small, large))
-        expr = reduce("sum", ranges, term)
+        reduction = call["reduction"]
+        ranges = [] if reduction == NONE else [(f"t{a}", size) for a, size in enumerate(left.shape)]
+        where: Place = call.out.index if reduction == NONE else [each for each, _ in ranges]
+
+        given = call.get("pos_weight") is not None
+        positive = POSITIVE.fill(Scope(call, where)) if given else None
+        scope = Scope(call, where, own={"positive": positive})
+        expr = fold("sum", ranges, formula.fill(scope))
         if reduction == MEAN:
             expr = div(expr, number(max(left.cells, 1)))
-        return Rule(f"{body}_loss", "reduction" if ranges else "pointwise", expr)
+        return Rule(name, "reduction" if ranges else "pointwise", expr)
 
     return rule
 
 
-def mse_backward(call: Call) -> Rule:
-    """2·g·(x − y), by the number of cells if the mean was asked."""
-    where = call.out.index
-    left: Operand = call["self"]
-    g = cell(
-        call["grad_output"], where[-call["grad_output"].rank :] if call["grad_output"].rank else ()
-    )
-    scale = 2 / left.cells if call["reduction"] == MEAN else 2
-    expr = mul(number(scale), sub(cell(left, where), cell(call["target"], where)), g)
-    return Rule("mse_loss_backward", "pointwise", expr)
+def backward(name: str, text: str, factor: int = 1) -> RuleMaker:
+    """The gradient of such a loss."""
+    formula = Formula(text)
+
+    def rule(call: Call) -> Rule:
+        share = number(factor / call["self"].cells if call["reduction"] == MEAN else factor)
+        scope = Scope(call, call.out.index, own={"share": share})
+        return Rule(name, "pointwise", formula.fill(scope))
+
+    return rule
 
 
-def huber_backward(call: Call) -> Rule:
-    """g·(x − y) near the target, ±g·δ far from it."""
-    where = call.out.index
-    left: Operand = call["self"]
-    grad: Operand = call["grad_output"]
-    g = cell(grad, where[len(where) - grad.rank :] if grad.rank else ())
-    smooth = "smooth" in call.op
-    delta = number(call["beta"] if smooth else call["delta"])
-    off = sub(cell(left, where), cell(call["target"], where))
-    near = div("d", delta) if smooth else "d"
-    far = ("sign", "d") if smooth else mul(delta, ("sign", "d"))
-    slope = ("let", "d", off, ("where", ("lt", ("abs", "d"), delta), near, far))
-    scale = number(1 / left.cells if call["reduction"] == MEAN else 1)
-    return Rule("huber_loss_backward", "pointwise", mul(scale, g, slope))
+def nll_forward(call: Call) -> list[Rule | None]:
+    """−Σ w·log p of the right class, by its weight if the mean is asked."""
+    source, target, weight = call["self"], call["target"], call.get("weight")
+    reduction = call["reduction"]
+    row: tuple[str, ...] = () if source.rank == 1 else ("i0",) if reduction == NONE else ("t",)
+    own: Own = {
+        "x": source.at(*row, "c"),
+        "target": target.at(*row[: target.rank]),
+        "weight": 1 if weight is None else weight.at("c"),
+    }
+    scope = Scope(call, (), own=own)
+    loss = NLL.fill(scope)
+    if reduction == NONE and row:
+        return [Rule("nll_loss", "pointwise", loss), Rule("constant", "pointwise", 0)]
+    ranges = [(name, source.shape[0]) for name in row]
+    total = fold("sum", ranges, loss)
+    expr = div(total, call.result(1).at()) if reduction == MEAN else total
+    shares = fold("sum", ranges, NLL_WEIGHT.fill(scope))
+    return [Rule("nll_loss", "reduction", expr), Rule("sum", "reduction", shares)]
 
 
-def bce_with_logits(call: Call) -> Rule:
-    """(1 − y)·x + (1 + (p − 1)·y)·log(1 + e^−x), p the weight of positives."""
-    left: Operand = call["self"]
-    reduction = call.get("reduction", MEAN)
-    ranges = [] if reduction == 0 else [(f"t{a}", size) for a, size in enumerate(left.shape)]
-    where: tuple[Expr, ...] = tuple(name for name, _ in ranges) if ranges else call.out.index
-    x, y = cell(left, where), cell(call["target"], where)
-    soft = add(("log1p", ("exp", ("neg", ("abs", x)))), ("maximum", ("neg", x), 0))
-    if call.get("pos_weight") is not None:
-        soft = mul(add(1, mul(sub(cell(call["pos_weight"], where), 1), y)), soft)
-    term = add(mul(sub(1, y), x), soft)
-    if call.get("weight") is not None:
-        term = mul(cell(call["weight"], where), term)
-    expr = reduce("sum", ranges, term)
-    if reduction == MEAN:
-        expr = div(expr, number(max(left.cells, 1)))
-    return Rule("bce_loss", "reduction", expr)
+def nll_backward(call: Call) -> Rule:
+    """−g·w at the right class, 0 elsewhere."""
+    g, target, weight = call["grad_output"], call["target"], call.get("weight")
+    *row, last = call.out.index
+    mean = call["reduction"] == MEAN
+    own: Own = {
+        "c": last,
+        "target": target.at(*row[: target.rank]),
+        "weight": None if weight is None else cell(weight, (last,)),
+        "g": cell(g, row) if call["reduction"] == NONE else g.first,
+        "total_weight": call["total_weight"].first if mean else None,
+    }
+    expr = NLL_BACKWARD.fill(Scope(call, (), own=own))
+    return Rule("nll_loss_backward", "scatter", expr)
 
 
 TABLE: dict[str, RuleMaker] = {
+    **{op: pairwise(*loss) for op, loss in PAIRWISE.items()},
+    **{op: backward(*loss, 2 if "mse" in op else 1) for op, loss in BACKWARD.items()},
     "nll_loss_forward": nll_forward,
     "nll_loss_backward": nll_backward,
-    "mse_loss": pairwise("mse"),
-    "mse_loss_backward": mse_backward,
-    "smooth_l1_loss": pairwise("huber"),
-    "huber_loss": pairwise("huber"),
-    "huber_loss_backward": huber_backward,
-    "smooth_l1_loss_backward": huber_backward,
-    "binary_cross_entropy": pairwise("bce"),
-    "binary_cross_entropy_with_logits": bce_with_logits,
 }

@@ -1,222 +1,191 @@
 """Many cells to one: sums, means, extremes, running sums, ranks, and what selects by them."""
 
-from cutaway.glass.expr import Expr, add, at, div, let, mul, number, reduce, sub
-from cutaway.glass.rules.call import (
-    Call,
-    Operand,
-    Rule,
-    RuleMaker,
-    axes_of,
-    cell,
-    shaped,
+import math
+from collections.abc import Sequence
+
+from cutaway.glass.expr import (
+    Arg,
+    ArgKind,
+    Expr,
+    FoldKind,
+    Kth,
+    Order,
+    choose,
+    flat,
+    fold,
+    number,
+    op,
+    sub,
 )
+from cutaway.glass.rules.call import Call, Operand, Rule, RuleMaker, axes_of, cell, shaped
+from cutaway.glass.rules.formula import Formula, Own, Row, Scope
+
+FORMULAS = {  # the rule's name, and the formula; `row` are the cells that are reduced
+    "mean": ("mean", "mean(x[k] for k in row)"),
+    "any": ("any", "max(x[k] != 0 for k in row)"),
+    "all": ("all", "min(x[k] != 0 for k in row)"),
+    "count_nonzero": ("sum", "sum(x[k] != 0 for k in row)"),
+    "logsumexp": (
+        "logsumexp",
+        "top = max(x[k] for k in row); m = 0 if abs(top) == inf else top;"
+        "m + log(sum(exp(x[k] - m) for k in row))",
+    ),
+    "var": (
+        "var",
+        "m = mean(x[k] for k in row); sum((x[k] - m)*(x[k] - m) for k in row)/free",
+    ),
+    "std": (
+        "std",
+        "m = mean(x[k] for k in row); sqrt(sum((x[k] - m)*(x[k] - m) for k in row)/free)",
+    ),
+}
+NORMS = {  # by the order
+    1.0: Formula("sum(abs(x[k]) for k in row)"),
+    2.0: Formula("sqrt(sum(x[k]*x[k] for k in row))"),
+    math.inf: Formula("max(abs(x[k]) for k in row)"),
+}
+NORM = Formula("sum(abs(x[k])**p for k in row)**root")
+EMPTY = {"any": 0, "all": 1}
 
 
 def over(
-    source: Operand, axes: list[int], keep: bool, where: tuple[str, ...], letter: str = "k"
-) -> tuple[list[tuple[str, int]], tuple[Expr, ...]]:
-    """Ranges of the reduced axes, and the source index they and the output's indices form."""
+    source: Operand, axes: Sequence[int], keep: bool = False, where: Sequence[str] = ()
+) -> Row:
+    """The reduced axes of a tensor, and the index they and the output's indices form."""
     ranges: list[tuple[str, int]] = []
     indices: list[Expr] = []
     remaining = list(where)
     for axis, size in enumerate(source.shape):
         if axis in axes:
-            name = letter if len(axes) == 1 else f"{letter}{len(ranges)}"
+            name = "k" if len(axes) == 1 else f"k{len(ranges)}"
             ranges.append((name, size))
             indices.append(name)
             if keep:
                 remaining.pop(0)
         else:
             indices.append(remaining.pop(0))
-    return ranges, tuple(indices)
+    return Row(tuple(ranges), indices)
 
 
-def _dims(call: Call) -> list[int]:
+def _row(call: Call) -> Row:
+    """The axes that `dim` names, or all."""
     source: Operand = call["self"]
-    return axes_of(call.get("dim"), source.rank)
+    axes = axes_of(call.get("dim"), source.rank)
+    return over(source, axes, bool(call.get("keepdim")), call.out.index)
 
 
-def fold(kind: str, name: str) -> RuleMaker:
+def _scope(call: Call, own: Own | None = None) -> Scope:
+    source: Operand = call["self"]
+    return Scope(
+        call, (), {"row": _row(call)}, {"x": lambda place: source.at(*place), **(own or {})}
+    )
+
+
+def folded(kind: FoldKind) -> RuleMaker:
     """A reduction of x itself over the asked axes."""
+    formula = Formula(f"{kind}(x[k] for k in row)")
 
     def rule(call: Call) -> Rule:
-        source: Operand = call["self"]
-        ranges, where = over(source, _dims(call), bool(call.get("keepdim")), call.out.index)
-        expr = reduce(kind, ranges, at(source.position, *where))
-        return Rule(name, "reduction", shaped(expr, call.out.dtype, source))
+        expr = formula.fill(_scope(call))
+        return Rule(kind, "reduction", shaped(expr, call.out.dtype, call["self"]))
 
     return rule
 
 
-def mean(call: Call) -> Rule:
-    """Σ x / n."""
-    source: Operand = call["self"]
-    ranges, where = over(source, _dims(call), bool(call.get("keepdim")), call.out.index)
-    count = 1
-    for _, size in ranges:
-        count *= size
-    expr = div(reduce("sum", ranges, at(source.position, *where)), number(count))
-    return Rule("mean", "reduction", expr)
-
-
-def truth(kind: str, name: str) -> RuleMaker:
-    """Whether any, or all, cells are set."""
+def reduced(name: str, text: str) -> RuleMaker:
+    """A formula of the cells along the asked axes."""
+    formula = Formula(text)
 
     def rule(call: Call) -> Rule:
-        source: Operand = call["self"]
-        ranges, where = over(source, _dims(call), bool(call.get("keepdim")), call.out.index)
-        body = ("ne", at(source.position, *where), 0)
-        if not all(size for _, size in ranges):
-            return Rule(name, "reduction", 0 if kind == "max" else 1)
-        return Rule(name, "reduction", reduce(kind, ranges, body))
+        if name in EMPTY and not all(size for _, size in _row(call).ranges):
+            return Rule(name, "reduction", EMPTY[name])
+        correction = call.get("correction", 1 if call.get("unbiased", True) else 0)
+        free = number(_row(call).terms - correction)
+        return Rule(name, "reduction", formula.fill(_scope(call, {"free": free})))
 
     return rule
 
 
-def extreme(kind: str) -> RuleMaker:
+def vector_norm(call: Call) -> Rule:
+    """(Σ |x|^p)^(1/p)."""
+    order = float(call.get("ord", call.get("p", 2)))
+    if order in NORMS:
+        return Rule("norm", "reduction", NORMS[order].fill(_scope(call)))
+    own: Own = {"p": number(order), "root": number(1 / order)}
+    return Rule("norm", "reduction", NORM.fill(_scope(call, own)))
+
+
+def extreme(kind: FoldKind, place: ArgKind) -> RuleMaker:
     """The largest (smallest) cell and where it stands."""
+    values = folded(kind)
 
     def rule(call: Call) -> Rule | list[Rule | None]:
         source: Operand = call["self"]
-        if "dim" not in call.arguments or call["dim"] is None:
-            ranges, where = over(source, list(range(source.rank)), False, ())
-            return Rule(kind, "reduction", reduce(kind, ranges, at(source.position, *where)))
-        axis = axes_of(call["dim"], source.rank)
-        ranges, where = over(source, axis, bool(call.get("keepdim")), call.out.index)
-        body = at(source.position, *where)
-        values = Rule(kind, "reduction", reduce(kind, ranges, body))
-        place = (f"arg{kind}", tuple(ranges), body, ranges[0][0] if ranges else 0)
-        return [values, Rule(f"arg{kind}", "reduction", place if ranges else 0)]
+        found = values(call)
+        if call.get("dim") is None:
+            return found
+        row = _row(call)
+        expr: Expr = 0
+        if row.ranges:
+            expr = Arg(row.ranges, source.at(*row.place), place, row.ranges[0][0])
+        assert isinstance(found, Rule)
+        return [found, Rule(place, "reduction", expr)]
 
     return rule
 
 
-def arg_extreme(kind: str) -> RuleMaker:
-    """Where the largest (smallest) cell stands."""
+def arg_extreme(kind: ArgKind) -> RuleMaker:
+    """Where the largest (smallest) cell stands: along an axis, or in reading order."""
 
     def rule(call: Call) -> Rule:
         source: Operand = call["self"]
-        if call.get("dim") is None:
-            ranges, where = over(source, list(range(source.rank)), False, ())
-            flat: Expr = 0
-            for name, size in ranges:
-                flat = add(mul(flat, size) if flat != 0 else 0, name)
-        else:
-            axis = axes_of(call["dim"], source.rank)
-            ranges, where = over(source, axis, bool(call.get("keepdim")), call.out.index)
-            flat = ranges[0][0] if ranges else 0
-        if not ranges:
+        row = _row(call)
+        if not row.ranges:
             return Rule(kind, "reduction", 0)
-        return Rule(kind, "reduction", (kind, tuple(ranges), at(source.position, *where), flat))
-
-    return rule
-
-
-def _moments(call: Call, keep: bool, where_out: tuple[str, ...]) -> tuple[Expr, Expr, int]:
-    """Mean, sum of squared deviations, and the number of cells."""
-    source: Operand = call["self"]
-    ranges, where = over(source, _dims(call), keep, where_out)
-    count = 1
-    for _, size in ranges:
-        count *= size
-    x = at(source.position, *where)
-    average = div(reduce("sum", ranges, x), number(count))
-    off = sub(x, "m")
-    return average, reduce("sum", ranges, mul(off, off)), count
-
-
-def variance(root: bool) -> RuleMaker:
-    """Σ (x − mean)² / (n − correction), or its root."""
-
-    def rule(call: Call) -> Rule:
-        average, squares, count = _moments(call, bool(call.get("keepdim")), call.out.index)
-        correction = call.get("correction", 1 if call.get("unbiased", True) else 0)
-        expr: Expr = div(squares, number(count - correction))
-        return Rule(
-            "std" if root else "var",
-            "reduction",
-            let("m", average, ("sqrt", expr) if root else expr),
-        )
+        names = [name for name, _ in row.ranges]
+        place = flat(names, [size for _, size in row.ranges])
+        return Rule(kind, "reduction", Arg(row.ranges, source.at(*row.place), kind, place))
 
     return rule
 
 
 def var_mean(call: Call) -> list[Rule | None]:
     """Variance and mean."""
-    average, squares, count = _moments(call, bool(call.get("keepdim")), call.out.index)
-    correction = call.get("correction", 1 if call.get("unbiased", True) else 0)
-    return [
-        Rule("var", "reduction", let("m", average, div(squares, number(count - correction)))),
-        Rule("mean", "reduction", average),
-    ]
+    rules = [reduced(*FORMULAS[name])(call) for name in ("var", "mean")]
+    return [each for each in rules if isinstance(each, Rule)]
 
 
-def logsumexp(call: Call) -> Rule:
-    """m + log Σ e^(x − m), m the largest x."""
-    source: Operand = call["self"]
-    ranges, where = over(source, _dims(call), bool(call.get("keepdim")), call.out.index)
-    x = at(source.position, *where)
-    shift = ("where", ("eq", ("abs", "top"), ("inf",)), 0, "top")
-    body = add("m", ("log", reduce("sum", ranges, ("exp", sub(x, "m")))))
-    return Rule(
-        "logsumexp", "reduction", let("top", reduce("max", ranges, x), let("m", shift, body))
-    )
-
-
-def vector_norm(call: Call) -> Rule:
-    """(Σ |x|^p)^(1/p)."""
-    source: Operand = call["self"]
-    ranges, where = over(source, _dims(call), bool(call.get("keepdim")), call.out.index)
-    x = at(source.position, *where)
-    order = float(call.get("ord", call.get("p", 2)))
-    if order == float("inf"):
-        return Rule("norm", "reduction", reduce("max", ranges, ("abs", x)))
-    if order == 2:
-        return Rule("norm", "reduction", ("sqrt", reduce("sum", ranges, mul(x, x))))
-    if order == 1:
-        return Rule("norm", "reduction", reduce("sum", ranges, ("abs", x)))
-    total = reduce("sum", ranges, ("pow", ("abs", x), number(order)))
-    return Rule("norm", "reduction", ("pow", total, number(1 / order)))
-
-
-def running(kind: str, name: str) -> RuleMaker:
+def running(kind: FoldKind, name: str) -> RuleMaker:
     """A reduction over all cells up to this one."""
 
     def rule(call: Call) -> Rule:
         source: Operand = call["self"]
         if source.rank == 0:
-            return Rule(name, "reduction", at(source.position))
+            return Rule(name, "reduction", source.at())
         axis = call["dim"] % source.rank
-        where = list(call.out.index)
+        where: list[Expr] = list(call.out.index)
         where[axis] = "k"
-        neutral = {"sum": 0, "prod": 1}[kind]
-        term = ("where", ("le", "k", f"i{axis}"), at(source.position, *where), neutral)
-        expr = (kind, (("k", source.shape[axis]),), term)
+        neutral = 0 if kind == "sum" else 1
+        term = choose(op("le", "k", f"i{axis}"), source.at(*where), neutral)
+        expr = fold(kind, [("k", source.shape[axis])], term)
         return Rule(name, "reduction", shaped(expr, call.out.dtype, source))
 
     return rule
 
 
-def count_nonzero(call: Call) -> Rule:
-    """How many cells are not 0."""
-    source: Operand = call["self"]
-    ranges, where = over(source, _dims(call), False, call.out.index)
-    return Rule("sum", "reduction", reduce("sum", ranges, ("ne", at(source.position, *where), 0)))
-
-
 def _ranked(call: Call, largest: bool) -> list[Rule | None]:
     source: Operand = call["self"]
     if source.rank == 0:
-        return [Rule("sort", "reduction", at(source.position)), Rule("sort", "reduction", 0)]
+        return [Rule("sort", "reduction", source.at()), Rule("sort", "reduction", 0)]
     axis = call.get("dim", -1) % source.rank
     where: list[Expr] = list(call.out.index)
     nth = where[axis]
     where[axis] = "k"
-    order = "largest" if largest else "smallest"
-    head = ((("k", source.shape[axis]),), at(source.position, *where), nth, order)
+    order: Order = "largest" if largest else "smallest"
+    ranges, body = (("k", source.shape[axis]),), source.at(*where)
     return [
-        Rule("sort", "reduction", ("kth", *head)),
-        Rule("argsort", "reduction", ("argkth", *head, "k")),
+        Rule("sort", "reduction", Kth(ranges, body, nth, order)),
+        Rule("argsort", "reduction", Kth(ranges, body, nth, order, "k")),
     ]
 
 
@@ -230,11 +199,11 @@ def topk(call: Call) -> list[Rule | None]:
     return _ranked(call, bool(call.get("largest", True)))
 
 
-def nonzero_place(source: Operand, nth: Expr, axis: int, letter: str = "q") -> Expr:
+def nonzero_place(source: Operand, nth: Expr, axis: int) -> Expr:
     """The axis index of the nth cell that is not 0, in reading order."""
-    ranges = tuple((f"{letter}{place}", size) for place, size in enumerate(source.shape))
-    body = ("eq", at(source.position, *(name for name, _ in ranges)), 0)
-    return ("argkth", ranges, body, nth, "smallest", f"{letter}{axis}")
+    ranges = tuple((f"q{place}", size) for place, size in enumerate(source.shape))
+    body = op("eq", source.at(*(name for name, _ in ranges)), 0)
+    return Kth(ranges, body, nth, "smallest", f"q{axis}")
 
 
 def nonzero(call: Call) -> Rule:
@@ -243,7 +212,7 @@ def nonzero(call: Call) -> Rule:
     expr: Expr = 0
     for axis in range(source.rank - 1, -1, -1):
         place = nonzero_place(source, "i0", axis)
-        expr = place if expr == 0 else ("where", ("eq", "i1", axis), place, expr)
+        expr = place if expr == 0 else choose(op("eq", "i1", axis), place, expr)
     return Rule("nonzero", "lookup", expr)
 
 
@@ -254,8 +223,8 @@ def triangle(upper: bool) -> RuleMaker:
         where = call.out.index
         ahead = sub(where[-1], where[-2])
         limit = number(call.get("diagonal", 0))
-        keep = ("ge" if upper else "le", ahead, limit)
-        return Rule("triangle", "pointwise", ("where", keep, cell(call["self"], where), 0))
+        keep = op("ge" if upper else "le", ahead, limit)
+        return Rule("triangle", "pointwise", choose(keep, cell(call["self"], where), 0))
 
     return rule
 
@@ -264,43 +233,26 @@ def isin(call: Call) -> Rule:
     """Whether a cell equals any of the test cells."""
     tests = call["test_elements"]
     x = cell(call["elements"], call.out.index)
-    ranges, where = over(tests, list(range(tests.rank)), False, ())
-    found: Expr = reduce("max", ranges, ("eq", x, at(tests.position, *where)))
-    if call.get("invert"):
-        found = ("not", found)
-    return Rule("isin", "reduction", found)
-
-
-def _peak(kind: str) -> RuleMaker:
-    base = fold(kind, kind)
-
-    def rule(call: Call) -> Rule | list[Rule | None]:
-        return base(call)
-
-    return rule
+    row = over(tests, range(tests.rank))
+    found = fold("max", row.ranges, op("eq", x, tests.at(*row.place)))
+    return Rule("isin", "reduction", op("not", found) if call.get("invert") else found)
 
 
 TABLE: dict[str, RuleMaker] = {
-    "sum": fold("sum", "sum"),
-    "prod": fold("prod", "prod"),
-    "amax": _peak("max"),
-    "amin": _peak("min"),
-    "mean": mean,
-    "any": truth("max", "any"),
-    "all": truth("min", "all"),
-    "max": extreme("max"),
-    "min": extreme("min"),
+    "sum": folded("sum"),
+    "prod": folded("prod"),
+    "amax": folded("max"),
+    "amin": folded("min"),
+    **{op: reduced(*parts) for op, parts in FORMULAS.items()},
+    "max": extreme("max", "argmax"),
+    "min": extreme("min", "argmin"),
     "argmax": arg_extreme("argmax"),
     "argmin": arg_extreme("argmin"),
-    "var": variance(False),
-    "std": variance(True),
     "var_mean": var_mean,
-    "logsumexp": logsumexp,
     "linalg_vector_norm": vector_norm,
     "norm": vector_norm,
     "cumsum": running("sum", "cumsum"),
     "cumprod": running("prod", "cumprod"),
-    "count_nonzero": count_nonzero,
     "sort": sort,
     "topk": topk,
     "nonzero": nonzero,

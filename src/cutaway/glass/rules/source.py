@@ -1,7 +1,9 @@
 """Where recursion ends: constants, which need no operand, and random draws."""
 
-from cutaway.glass.expr import Expr, add, mul, number
-from cutaway.glass.rules.call import Call, Operand, Rule, RuleMaker
+import torch
+
+from cutaway.glass.expr import Expr, Kth, add, choose, mul, number, op
+from cutaway.glass.rules.call import OPAQUE, Call, Operand, Rule, RuleMaker
 
 
 def constant(expr: Expr) -> Rule:
@@ -15,7 +17,7 @@ def filled(argument: str | None, default: float) -> RuleMaker:
     def rule(call: Call) -> Rule:
         given = call.get(argument, default) if argument else default
         if isinstance(given, Operand):
-            return Rule("copy", "pointwise", ("at", given.position, (0,) * given.rank))
+            return Rule("copy", "pointwise", given.first)
         return constant(number(given))
 
     return rule
@@ -31,19 +33,31 @@ def linspace(call: Call) -> Rule:
     """start + i·(end − start)/(n − 1)."""
     start, end, steps = call["start"], call["end"], call["steps"]
     if isinstance(start, Operand) or isinstance(end, Operand):
-        return Rule("opaque", "opaque")
-    step = (end - start) / (steps - 1) if steps > 1 else 0
-    return constant(add(number(start), mul(number(step), "i0")))
+        return OPAQUE
+    if steps < 2:
+        return constant(number(start))
+    way = op("div", mul("i0", number(end - start)), number(steps - 1))
+    return constant(add(number(start), way))
 
 
 def eye(call: Call) -> Rule:
     """1 on the diagonal."""
-    return constant(("eq", "i0", "i1"))
+    return constant(op("eq", "i0", "i1"))
 
 
 def draw(call: Call) -> list[Rule | None]:
     """A random draw: recorded, not recomputed."""
     return [Rule("random", "source", None, "random") for _ in call.outputs]
+
+
+def is_draw(call: Call) -> bool:
+    """Whether an operation of a library reads no tensor and is tagged as random."""
+    if any(isinstance(argument, (Operand, list)) for argument in call.arguments.values()):
+        return False
+    namespace, name, overload = call.op.split(".")[:3]
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    operation = getattr(packet, overload, None)
+    return torch.Tag.nondeterministic_seeded in getattr(operation, "tags", ())
 
 
 def uninitialised(call: Call) -> list[Rule | None]:
@@ -57,11 +71,9 @@ def triangle_places(upper: bool) -> RuleMaker:
     def rule(call: Call) -> Rule:
         rows, columns, shift = call["row"], call["col"], call.get("offset", 0)
         ranges = (("r", rows), ("c", columns))
-        ahead = ("sub", "c", "r")
-        outside = ("lt" if upper else "gt", ahead, shift)
-        row = ("argkth", ranges, outside, "i1", "smallest", "r")
-        column = ("argkth", ranges, outside, "i1", "smallest", "c")
-        return constant(("where", ("eq", "i0", 0), row, column))
+        outside = op("lt" if upper else "gt", op("sub", "c", "r"), shift)
+        row, column = (Kth(ranges, outside, "i1", "smallest", name) for name in ("r", "c"))
+        return constant(choose(op("eq", "i0", 0), row, column))
 
     return rule
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from cutaway.glass.expr import Expr, add, at, div, mul, number, sub
-from cutaway.glass.rules.call import Call, Operand, Rule, RuleMaker, cell, value
+from cutaway.glass.expr import Expr, add, div, mul, number, op, sub
+from cutaway.glass.rules.call import Call, Operand, Rule, RuleMaker, cell
 
 
 def _lists(call: Call, names: list[str]) -> tuple[dict[str, list[Operand]], dict[str, int]]:
@@ -17,15 +17,8 @@ def _lists(call: Call, names: list[str]) -> tuple[dict[str, list[Operand]], dict
     return lists, starts
 
 
-def _result(place: int, where: tuple[str, ...]) -> Expr:
-    """A cell of another result of the same call."""
-    return at(-1 - place, *where)
-
-
 def _at(argument: Any) -> Expr:
-    return (
-        value(argument, (0,) * argument.rank) if isinstance(argument, Operand) else number(argument)
-    )
+    return argument.first if isinstance(argument, Operand) else number(argument)
 
 
 def fused_adam(decoupled: bool) -> RuleMaker:
@@ -40,7 +33,7 @@ def fused_adam(decoupled: bool) -> RuleMaker:
         for place, parameter in enumerate(lists["self"]):
             where = call.outputs[place].index
             p, g = cell(parameter, where), cell(lists["grads"][place], where)
-            gradient: Expr = ("neg", g) if call["maximize"] else g
+            gradient: Expr = op("neg", g) if call["maximize"] else g
             if not decoupled and decay != 0:
                 gradient = add(gradient, mul(decay, p))
             m = cell(lists["exp_avgs"][place], where)
@@ -49,17 +42,19 @@ def fused_adam(decoupled: bool) -> RuleMaker:
             second = add(mul(number(beta2), v), mul(number(1 - beta2), gradient, gradient))
             step = _at(call["state_steps"][place])
             slot = {name: starts[name] + place for name in names}
-            held = _result(slot["exp_avg_sqs"], where)
+            held = call.result(slot["exp_avg_sqs"]).at(*where)
             if call["amsgrad"]:
                 top = cell(lists["max_exp_avg_sqs"][place], where)
                 rules[slot["max_exp_avg_sqs"]] = Rule(
-                    "maximum", "pointwise", ("maximum", top, held)
+                    "maximum", "pointwise", op("maximum", top, held)
                 )
-                held = _result(slot["max_exp_avg_sqs"], where)
-            root = div(("sqrt", held), ("sqrt", sub(1, ("pow", number(beta2), step))))
-            size = div(lr, sub(1, ("pow", number(beta1), step)))
+                held = call.result(slot["max_exp_avg_sqs"]).at(*where)
+            root = div(op("sqrt", held), op("sqrt", sub(1, op("pow", number(beta2), step))))
+            size = div(lr, sub(1, op("pow", number(beta1), step)))
             kept = mul(p, sub(1, mul(lr, decay))) if decoupled and decay != 0 else p
-            moved = div(mul(size, _result(slot["exp_avgs"], where)), add(root, number(call["eps"])))
+            moved = div(
+                mul(size, call.result(slot["exp_avgs"]).at(*where)), add(root, number(call["eps"]))
+            )
             rules[slot["self"]] = Rule("addcdiv", "pointwise", sub(kept, moved))
             rules[slot["grads"]] = Rule("copy", "view", g)
             rules[slot["exp_avgs"]] = Rule("lerp", "pointwise", first)
@@ -79,7 +74,7 @@ def fused_sgd(call: Call) -> list[Rule | None]:
     for place, parameter in enumerate(lists["self"]):
         where = call.outputs[place].index
         p, g = cell(parameter, where), cell(lists["grads"][place], where)
-        gradient: Expr = ("neg", g) if call["maximize"] else g
+        gradient: Expr = op("neg", g) if call["maximize"] else g
         gradient = add(gradient, mul(decay, p)) if decay != 0 else gradient
         rules[starts["grads"] + place] = Rule("copy", "view", g)
         step = gradient
@@ -90,7 +85,7 @@ def fused_sgd(call: Call) -> list[Rule | None]:
             if call["is_first_step"]:
                 fresh = gradient
             rules[slot] = Rule("lerp", "pointwise", fresh)
-            held = _result(slot, where)
+            held = call.result(slot).at(*where)
             step = add(gradient, mul(number(momentum), held)) if call["nesterov"] else held
         rules[starts["self"] + place] = Rule("addcmul", "pointwise", sub(p, mul(lr, step)))
     return rules

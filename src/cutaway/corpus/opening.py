@@ -1,0 +1,119 @@
+"""Open a corpus by its settings, in the same way for train, data check and data build.
+
+Files, format, encoding, columns, keys and languages come from `DataConfig`. A note
+names what was read as source and as target, with the first pair, so that a wrong direction shows.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from cutaway.config import DataConfig
+from cutaway.corpus.embedded import embedded
+from cutaway.corpus.files import Path, label
+from cutaway.corpus.reading import iterate_pairs
+from cutaway.errors import InputError
+
+FIRST_PAIR = "the first pair: "  # begins the only note that quotes the corpus
+SHOWN = 60  # characters of a sentence in the note on the first pair
+
+
+def languages_of(text: str) -> tuple[str, str]:
+    """Source and target language of "en-de", "en,de" or "en-GB,de"."""
+    parts = [part.strip() for part in re.split("," if "," in text else "-", text)]
+    if len(parts) != 2 or not all(re.fullmatch(r"[A-Za-z]+([-_][A-Za-z0-9]+)*", p) for p in parts):
+        raise InputError(f"languages {text!r}: expected source and target, as en-de or en-GB,de")
+    return parts[0], parts[1]
+
+
+def two(text: str, name: str) -> tuple[str, str]:
+    """Two words with a comma between."""
+    first, comma, second = (part.strip() for part in text.partition(","))
+    if not (comma and first and second):
+        raise InputError(f"{name} {text!r}: expected two, with a comma between")
+    return first, second
+
+
+def options(data: DataConfig) -> dict[str, Any]:
+    """The arguments of the readers."""
+    places = two(data.columns, "columns")
+    if not all(place.isdecimal() for place in places):
+        raise InputError(f"columns {data.columns!r}: expected two numbers from 1")
+    languages = (data.source_language, data.target_language)
+    return {
+        "format": data.format or None,
+        "encoding": data.encoding or None,
+        "columns": (int(places[0]), int(places[1])),
+        "keys": two(data.keys, "keys") if data.keys else None,
+        "languages": languages if all(languages) else None,
+    }
+
+
+def place(data: DataConfig) -> Path | tuple[Path, Path] | None:
+    """The file or the two files that hold the pairs; None for the package's own corpus."""
+    given = [data.source and "--source", data.data and "--data", data.embedded and "--embedded"]
+    named = [name for name in given if name]
+    if len(named) > 1:
+        raise InputError(f"{' and '.join(named)}: one corpus at a time; give one of them")
+    return (data.source, data.target) if data.source else data.data or None
+
+
+def of_split(data: DataConfig, split: str) -> DataConfig:
+    """The settings with the files of "train" or "validation" as the files to read."""
+    if split == "train":
+        return data
+    own = bool(data.val_source or data.val_data)
+    return replace(
+        data,
+        source=data.val_source,
+        target=data.val_target,
+        data=data.val_data,
+        embedded="" if own else data.embedded,
+    )
+
+
+def open_pairs(
+    data: DataConfig, split: str = "train", notes: list[str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """(source, target) of a corpus, one at a time; messages for the user go to `notes`."""
+    notes = [] if notes is None else notes
+    path = place(data)
+    if path is None:
+        if not data.embedded:
+            raise InputError("no corpus: give --source and --target, or --data, or --embedded")
+        return iter(embedded(data.embedded, split))
+    pairs = iterate_pairs(path, notes=notes, **options(data))
+    first = next(pairs)
+    notes.append(described(data))
+    notes.append(f"{FIRST_PAIR}{cut(first[0])} → {cut(first[1])}")
+    return chain([first], pairs)
+
+
+def described(data: DataConfig) -> str:
+    """Which file, column, key or language is source and which is target."""
+    if data.source:
+        return f"source: {_name(data.source)}, target: {_name(data.target)}"
+    read = options(data)
+    name = _name(data.data)
+    ends = str(data.format or name.removesuffix(".gz").rpartition(".")[2]).lower()
+    if ends in ("tsv", "tab"):
+        return f"{name}: source column {read['columns'][0]}, target column {read['columns'][1]}"
+    if ends in ("jsonl", "ndjson") and read["keys"]:
+        return f"{name}: source key {read['keys'][0]}, target key {read['keys'][1]}"
+    if ends in ("tmx", "jsonl", "ndjson") and read["languages"]:
+        return f"{name}: source {read['languages'][0]}, target {read['languages'][1]}"
+    return name
+
+
+def _name(path: Path) -> str:
+    """The file's name without its folders: notes appear in reports that may be shared."""
+    return os.path.basename(label(path))
+
+
+def cut(text: str) -> str:
+    """A sentence on one line, cut where it is long."""
+    text = " ".join(text.split())
+    return f"“{text if len(text) <= SHOWN else text[: SHOWN - 1] + '…'}”"

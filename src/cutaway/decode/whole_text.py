@@ -1,0 +1,62 @@
+"""A text of several sentences: its score, and other translations of the whole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cutaway.config import DecodeOptions
+from cutaway.decode.hypothesis import Hypothesis
+
+
+def score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:
+    """The score of sentences in a row: log-probability / length^length_penalty of all of them."""
+    total = sum(one.score * len(one.ids) ** length_penalty for one in hypotheses)
+    return float(total / sum(len(one.ids) for one in hypotheses) ** length_penalty)
+
+
+def others(
+    parts: Sequence[Sequence[Hypothesis]], options: DecodeOptions
+) -> list[tuple[float, list[Hypothesis]]]:
+    """Other choices of one hypothesis per sentence, and the score of the whole; best first.
+
+    n_best choices are kept after each sentence.
+    """
+    if len(parts) == 1:
+        return [(one.score, [one]) for one in parts[0][1:]]
+    power = options.length_penalty
+    kept: list[_Choice] = [_Choice()]
+    for hypotheses in parts:
+        longer = [
+            _Choice(
+                choice.total + one.score * len(one.ids) ** power,
+                choice.length + len(one.ids),
+                one,
+                choice,
+                other=choice.other or place > 0,
+            )
+            for choice in kept
+            for place, one in enumerate(hypotheses)
+        ]
+        longer.sort(key=lambda choice: -choice.total / choice.length**power)
+        kept = longer[: options.n_best]
+    others = [choice for choice in kept if choice.other][: options.n_best - 1]
+    return [(choice.total / choice.length**power, choice.hypotheses()) for choice in others]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One hypothesis of each sentence up to here, the last one first."""
+
+    total: float = 0.0  # log-probability
+    length: int = 0
+    last: Hypothesis | None = None
+    before: "_Choice | None" = None
+    other: bool = False  # whether it differs from the best of each sentence
+
+    def hypotheses(self) -> list[Hypothesis]:
+        """In the order of the text."""
+        found: list[Hypothesis] = []
+        choice: _Choice | None = self
+        while choice is not None and choice.last is not None:
+            found.append(choice.last)
+            choice = choice.before
+        return found[::-1]

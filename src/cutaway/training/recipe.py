@@ -1,0 +1,48 @@
+"""What was left to choose, chosen by the size of model and corpus: warm-up, accumulation, length.
+
+Large means d_model ≥ 512 (`base`, `big`): such models need a long warm-up and updates of about
+25,000 tokens, or they stay at the frequencies of the tokens (docs/decisions.md).
+"""
+
+import math
+from dataclasses import replace
+
+from cutaway.config import ModelConfig, TrainConfig
+
+LARGE = 512  # d_model
+WARMUP, LONG_WARMUP = 800, 4000
+LARGE_UPDATE = 25_000  # tokens per side in one update of a large model
+LEAST_UPDATES = 1000  # of a run whose length was left to choose
+USUAL_EPOCHS = 50  # of published systems on up to a million pairs
+
+
+def resolved(settings: TrainConfig, model: ModelConfig, processes: int = 1) -> TrainConfig:
+    """The settings with numbers where 0 stood for "choose": warm-up and accumulation."""
+    large = model.d_model >= LARGE
+    together = math.ceil(LARGE_UPDATE / (settings.tokens * processes)) if large else 1
+    return replace(
+        settings,
+        warmup=settings.warmup or (LONG_WARMUP if large else WARMUP),
+        accumulate=settings.accumulate or together,
+    )
+
+
+def chosen_epochs(pairs: int, updates_per_epoch: int) -> int:
+    """Passes when neither epochs nor updates are given.
+
+    About 1.3 million rows seen, in 3 to 60 epochs, and at least `LEAST_UPDATES` updates.
+    """
+    by_rows = max(3, min(60, round(1_300_000 / max(1, pairs))))
+    return max(by_rows, math.ceil(LEAST_UPDATES / updates_per_epoch))
+
+
+def described(epochs: int, updates: int, tokens: int) -> str:
+    """What a length that was chosen means, and what is usual."""
+    text = f"{epochs} epochs chosen: {updates:,} updates of up to {tokens:,} tokens per side"
+    if epochs >= USUAL_EPOCHS:
+        return text
+    times = USUAL_EPOCHS / epochs
+    return (
+        f"{text}; {USUAL_EPOCHS} epochs are usual in the literature, {times:.2g} times as long: "
+        f"give --epochs {USUAL_EPOCHS} if there is time"
+    )

@@ -1,0 +1,98 @@
+/** Addresses and names as a reader meets them: split, shortened, with the words of a cell. */
+import { hasWords, t } from "./dom.js";
+import { shown } from "./heat.js";
+import { symbolOf } from "./steps.js";
+
+/** @typedef {import("./trace.js").Trace} Trace */
+/** @typedef {import("./trace.js").Cell} Cell */
+
+/** @param {string} address */
+export function splitAddress(address) {
+  const found = /^(.*?)(\[[^\]]*\])?$/.exec(address);
+  const name = found?.[1] ?? address;
+  const cut =
+    /\.(grad|after|exp_avg|exp_avg_sq|step|backward|update)\b.*$/.exec(name)?.index ?? name.length;
+  const dot = name.slice(0, cut).lastIndexOf(".");
+  return { path: name.slice(0, dot + 1), name: name.slice(dot + 1), index: found?.[2] ?? "" };
+}
+
+/** The last name of an address. @param {string} address */
+export function lastName(address) {
+  return splitAddress(address).name;
+}
+
+/**
+ * An address that fits a narrow column: the way shortened, the name whole.
+ * @param {string} address
+ */
+export function shortAddress(address) {
+  return address
+    .replace("encoder.layers.", "enc.")
+    .replace("decoder.layers.", "dec.")
+    .replace("self_attention", "self")
+    .replace("cross_attention", "cross")
+    .replace("feed_forward", "ffn");
+}
+
+/** The words of a cell's rows and columns. @param {Trace} trace @param {Cell} cell */
+export function labelOf(trace, cell) {
+  return cell.index
+    .map((i, d) => trace.words(cell.id, d)?.[i])
+    .filter((word) => word !== undefined)
+    .map((word) => `'${shown(/** @type {string} */ (word))}'`)
+    .join(" · ");
+}
+
+/**
+ * What a formula calls a value: its name, ¬ and the name of a mask turned round, or its address.
+ * @param {Trace} trace
+ * @param {number} id
+ * @returns {string}
+ */
+export function nameOf(trace, id) {
+  const named = trace.named(id);
+  const { name, args, address } = trace.values[named];
+  if (name === undefined && trace.isNot(named)) return `¬${nameOf(trace, args[0])}`;
+  return name ?? lastName(address);
+}
+
+/**
+ * What a learner reads for a value: its name without the marks by which the recorder tells values
+ * apart. `scaled@2` is the second call of the code that says `scaled`, `query:randn~2` an
+ * intermediate result on the way to `query`.
+ * @param {Trace} trace
+ * @param {number} id
+ */
+export function displayName(trace, id) {
+  const { address, name, op } = trace.values[id];
+  const given = name === "output" ? (aliasOf(trace, id) ?? lastName(address)) : lastName(address);
+  const [, base, part, call] = /^([^:@~]*)(?::([^~@]*))?(?:[~@](\d+))?/.exec(given) ?? [];
+  if (part !== undefined) {
+    if (hasWords(`name.${part}`)) return t(`name.${part}`, { name: base });
+    const symbol = symbolOf(op);
+    if (hasWords(`op.${symbol}`)) return `${base} · ${t(`op.${symbol}`)}`;
+    return t("name.part", { name: base });
+  }
+  if (/^(weight|bias)\b/.test(base)) {
+    const owner = address
+      .slice(0, -given.length - 1)
+      .split(".")
+      .pop();
+    return owner ? `${owner}.${base}` : base;
+  }
+  return call === undefined ? base : t("name.call", { name: base, n: call });
+}
+
+/**
+ * The name that the calling module gave to a module's output: `query` for `W_Q.output`.
+ * @param {Trace} trace
+ * @param {number} id
+ */
+function aliasOf(trace, id) {
+  const caller = trace.values[id].address.split(".").slice(0, -2).join(".");
+  for (const [address, other] of Object.entries(trace.header.aliases ?? {})) {
+    const { path, name } = splitAddress(address);
+    if (other === id && name !== "output" && path === (caller && `${caller}.`)) return name;
+  }
+  return undefined;
+}

@@ -1,0 +1,67 @@
+"""Shards of a file: every line once, whole files only, and a translator that can be pickled."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cutaway
+from cutaway.cli.translate_shards import Shard, ShardTranslator, _join, _missing, plan
+from cutaway.data import bundled_model
+from cutaway.decode.batch_translator import BatchTranslator
+from cutaway.errors import InputError
+
+LINES = ["The cat sleeps.", "", "I love AI.", "The dog sees a bird."]
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n", codec="utf-8"), max_size=7)))
+def test_shards_are_the_file_cut_at_line_ends(lines: list[str]) -> None:
+    import tempfile
+
+    data = "\n".join(lines).encode()
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "in.txt"
+        source.write_bytes(data)
+        shards = list(plan(source, 3))
+    assert b"".join(data[shard.start : shard.end] for shard in shards) == data
+    assert [shard.number for shard in shards] == list(range(len(shards)))
+    for shard in shards[:-1]:
+        assert data[shard.start : shard.end].count(b"\n") == 3
+        assert data[shard.end - 1 : shard.end] == b"\n"
+
+
+def columns(shards: list[Shard]) -> dict[str, list[int]]:
+    return {name: [getattr(shard, name) for shard in shards] for name in ("number", "start", "end")}
+
+
+def test_a_shard_is_written_once_and_the_output_is_the_shards_in_order(tmp_path: Path) -> None:
+    source, place, output = tmp_path / "in.txt", tmp_path / "out.shards", tmp_path / "out.txt"
+    source.write_text("\n".join(LINES), encoding="utf-8")
+    shards = list(plan(source, 2))
+    about: dict[str, Any] = {"source": "1"}
+    assert _missing(place, about, shards) == shards
+    translator = BatchTranslator(bundled_model("en-fr"), beam=1)
+    work = pickle.loads(pickle.dumps(ShardTranslator(translator, str(source), str(place))))  # noqa: S301
+    assert work(columns(shards[1:]))["number"] == [1]
+    assert _missing(place, about, shards) == shards[:1]  # what a resumed run has to do
+    written = (place / "00000001").stat().st_mtime_ns
+    work(columns(shards))  # tried again, as after the death of a worker
+    assert (place / "00000001").stat().st_mtime_ns == written
+    with pytest.raises(InputError, match="belongs to another call"):
+        _missing(place, {"source": "2"}, shards)
+    _join(place, shards, output)
+    assert output.read_text(encoding="utf-8").split("\n")[:-1] == translator.texts(LINES)
+    assert not place.exists()
+
+
+def test_a_batch_translator_travels_without_its_model() -> None:
+    one = BatchTranslator("en-fr", beam=1)
+    assert one({"text": LINES})["translation"][0] == one.texts(LINES[:1])[0]
+    sent = pickle.dumps(one)
+    assert len(sent) < 500
+    other = pickle.loads(sent)  # noqa: S301
+    expected = [each.text for each in cutaway.load("en-fr").translate(LINES, beam=1)]
+    assert other({"text": LINES}) == {"text": LINES, "translation": expected}

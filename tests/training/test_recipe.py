@@ -1,0 +1,55 @@
+"""What is chosen for a model and a corpus when nothing is said."""
+
+import pytest
+
+from cutaway.config import PRESETS, ModelConfig, TrainConfig
+from cutaway.training.recipe import chosen_epochs, described, resolved
+from cutaway.training.schedule import peak_rate
+
+CHOSEN = {  # preset: peak rate at most, warm-up, tokens of an update at least
+    "tiny": (4e-3, 800, 4096),
+    "small": (1.7e-3, 800, 4096),
+    "base": (7.1e-4, 4000, 25_000),
+    "big": (5e-4, 4000, 25_000),
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_no_preset_is_trained_too_hot(name: str, norm: str) -> None:
+    rate, warmup, tokens = CHOSEN[name]
+    model = ModelConfig.preset(name, vocabulary=97, norm=norm)
+    settings = resolved(TrainConfig(), model)
+    assert settings.warmup == warmup
+    assert settings.tokens * settings.accumulate >= tokens
+    assert peak_rate(settings, model, 100_000) <= (rate if norm == "pre" else 3.2e-3)
+    if name in ("base", "big"):
+        assert peak_rate(settings, model, 100_000) <= 7.1e-4
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 7])
+def test_an_update_of_a_large_model_holds_as_much_in_any_number_of_processes(
+    processes: int,
+) -> None:
+    model = ModelConfig.preset("base", vocabulary=97)
+    settings = resolved(TrainConfig(tokens=1999), model, processes)
+    tokens = settings.tokens * settings.accumulate * processes
+    assert 25_000 <= tokens < 25_000 + 1999 * processes
+
+
+def test_what_is_said_is_kept() -> None:
+    model = ModelConfig.preset("base", vocabulary=97)
+    settings = resolved(TrainConfig(warmup=13, accumulate=3), model, 5)
+    assert (settings.warmup, settings.accumulate) == (13, 3)
+
+
+def test_a_small_corpus_gets_enough_updates_and_a_large_one_hears_what_is_usual() -> None:
+    assert chosen_epochs(500, 2) == 500  # a thousand updates, not 60 epochs of two
+    assert chosen_epochs(29_000, 133) == 45
+    assert chosen_epochs(160_000, 700) == 8
+    assert chosen_epochs(10**7, 40_000) == 3
+    assert "usual" not in described(500, 1000, 4096)
+    said = described(8, 5600, 4096)
+    assert said.startswith("8 epochs chosen: 5,600 updates of up to 4,096 tokens per side; ")
+    assert "--epochs 50" in said
+    assert "6.2 times as long" in said
