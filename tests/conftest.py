@@ -98,20 +98,29 @@ def demo_output(demo_folder: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def demo_folder() -> Path:
-    """The model folder that `cutaway demo --no-serve` trains: once per machine, by one worker."""
-    cache = Path(os.environ.get("CUTAWAY_TEST_CACHE", tempfile.gettempdir())) / "cutaway-tests"
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder that `cutaway demo --no-serve` trains, its run folder next to it.
+
+    Trained by one worker for all: once per state of the sources, or, with CI=true, once per run,
+    so that nothing an earlier run left behind is tested.
+    """
+    shared = tempfile.gettempdir()
+    if os.environ.get("CI") == "true" and "PYTEST_XDIST_WORKER" in os.environ:
+        shared = str(tmp_path_factory.getbasetemp().parent)  # of all workers of this run
+    cache = Path(os.environ.get("CUTAWAY_TEST_CACHE", shared)) / "cutaway-tests"
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"demo-{_sources()}"
+    run = folder.with_name(f"{folder.name}.run")
     output = folder.with_name(f"{folder.name}.txt")
     with (cache / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the other workers wait here and then find the folder
         # threads that spin while they wait are four times slower where other workers are busy
         environment = {**os.environ, "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
         environment["COLUMNS"] = "100"
-        if not output.exists():  # the training's own lines come once
+        if not (output.exists() and folder.exists() and run.exists()):
+            output.unlink(missing_ok=True)  # the training's own lines come once
             shutil.rmtree(folder, ignore_errors=True)
-            shutil.rmtree(folder.with_name(f"{folder.name}.run"), ignore_errors=True)
+            shutil.rmtree(run, ignore_errors=True)
         result = subprocess.run(
             [sys.executable, "-m", "cutaway", "demo", "--no-serve", "--out", str(folder)],
             capture_output=True,

@@ -29,8 +29,7 @@ def desk(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     desk = tmp_path_factory.mktemp("desk")
     for suffix in ("", ".run"):
         made = demo_folder.with_name(demo_folder.name + suffix)
-        if made.exists():
-            (desk / f"demo-model{suffix}").symlink_to(made)
+        (desk / f"demo-model{suffix}").symlink_to(made)
     return desk
 
 

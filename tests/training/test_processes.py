@@ -1,5 +1,6 @@
 """Many processes are one: the same bits as accumulated batches, checkpoints that move."""
 
+import faulthandler
 import json
 import os
 import random
@@ -40,9 +41,11 @@ def rank_run(
 ) -> None:
     """One of several processes that train together, as torchrun would start it.
 
-    It writes down which sentences each update takes, and its messages; the first process gets
-    a SIGTERM after update `stop`.
+    It writes down which sentences each update takes, its messages and, shortly before the test
+    gives up on it, where it is; the first process gets a SIGTERM after update `stop`.
     """
+    stacks = Path(f"{messages}.stacks-{rank}").open("w")  # noqa: SIM115 - open while it runs
+    faulthandler.dump_traceback_later(0.9 * LONGEST, file=stacks)
     if world > 1:
         os.environ.update(
             RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank),
@@ -100,9 +103,13 @@ def together(
         for rank in range(world)
     ]
     try:
+        end = time.monotonic() + LONGEST
         for process in ranks:
-            process.join(LONGEST)
-        assert [process.exitcode for process in ranks] == [status] * world
+            process.join(max(0.0, end - time.monotonic()))
+        stacks = "".join(
+            path.read_text() for path in sorted(out.parent.glob(f"{messages.name}.stacks-*"))
+        )
+        assert [process.exitcode for process in ranks] == [status] * world, stacks
     finally:
         for process in ranks:
             process.kill()
