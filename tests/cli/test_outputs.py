@@ -204,6 +204,8 @@ def test_control_c_at_the_prompt_ends_quietly() -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # a shell's background job ignores SIGINT, and so would all it starts
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
