@@ -100,34 +100,24 @@ def _pairs(window: int) -> Step:
     grown = {kind: growth(counts[kind]) for kind in KINDS}
     work = 2 * HEADS * WIDTH  # multiplications per pair: for the score, and for the weighted sum
     section = TEXT.section("pairs", window=window, stride=STRIDE, **grown)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "pairs",
-                torch.tensor([counts[kind] for kind in KINDS]),
-                _names(*KINDS),
-                _columns(LENGTHS),
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "work",
-                "curves",
-                *(
-                    section.series(kind, LENGTHS, [work * pairs / 1e6 for pairs in counts[kind]])
-                    for kind in KINDS
-                ),
-            ),
-        ),
-        claims=(
-            section.claim("local", 1.9 < grown["local"] < 2.3),
-            section.claim(
-                "between", counts["local"][-1] < counts["strided"][-1] < counts["full"][-1]
-            ),
-        ),
-        controls=(section.control("window", "slider", window, (4, 64, 4)),),
-        codes=("C16",),
+    section.matrix(
+        "pairs",
+        torch.tensor([counts[kind] for kind in KINDS]),
+        _names(*KINDS),
+        _columns(LENGTHS),
     )
+    section.picture(
+        "work",
+        "curves",
+        *(
+            section.series(kind, LENGTHS, [work * pairs / 1e6 for pairs in counts[kind]])
+            for kind in KINDS
+        ),
+    )
+    section.claim("local", 1.9 < grown["local"] < 2.3)
+    section.claim("between", counts["local"][-1] < counts["strided"][-1] < counts["full"][-1])
+    section.control("window", "slider", window, (4, 64, 4))
+    return section.step("C16")
 
 
 class Two(nn.Module):
@@ -162,21 +152,11 @@ def _memory(window: int) -> Step:
         masked = attention(query, key, value, allowed("local", window, 256)[None, None])
     gap = float((blocks - masked).abs().max())
     section = TEXT.section("memory", full=full, local=local, gap=gap)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "weights", list(kept.values()), _names(*kept), _columns(RECORDED), digits=1
-            ),
-        ),
-        claims=(
-            section.claim("full", abs(full - 4) < 0.01),
-            section.claim("local", 1.9 < local < 2.3),
-            section.claim("same", gap < 1e-4),
-        ),
-        trace=trace,
-        show="weights[0,0,0,0]",
-        codes=("C16",),
-    )
+    section.matrix("weights", list(kept.values()), _names(*kept), _columns(RECORDED), digits=1)
+    section.claim("full", abs(full - 4) < 0.01)
+    section.claim("local", 1.9 < local < 2.3)
+    section.claim("same", gap < 1e-4)
+    return section.step("C16", trace=trace, show="weights[0,0,0,0]")
 
 
 def _time(window: int) -> Step:
@@ -211,20 +191,9 @@ def _time(window: int) -> Step:
         full=times["full"][-1],
         pays=pays,
     )
-    return section.step(
-        matrices=(
-            section.matrix(
-                "time", list(times.values()), _names(*times), _columns(LENGTHS), digits=2
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "time", "curves", *(section.series(k, LENGTHS, y) for k, y in times.items())
-            ),
-        ),
-        codes=("C16",),
-        measured=True,
-    )
+    section.matrix("time", list(times.values()), _names(*times), _columns(LENGTHS), digits=2)
+    section.picture("time", "curves", *(section.series(k, LENGTHS, y) for k, y in times.items()))
+    return section.step("C16", measured=True)
 
 
 def _travel() -> Step:
@@ -240,23 +209,15 @@ def _travel() -> Step:
             counts.append(float(seen[REACH // 2].sum()))
         reached[kind] = counts
     section = TEXT.section("travel", near=NEAR, twice=2 * NEAR, words=REACH)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "reached",
-                [reached[kind] for kind in KINDS],
-                _names(*KINDS),
-                [TEXT.section("layers", n=n).label("many" if n > 1 else "one") for n in layers],
-            ),
-        ),
-        claims=(
-            section.claim(
-                "local", reached["local"] == [min(REACH, 2 * NEAR * n + 1) for n in layers]
-            ),
-            section.claim("all", reached["full"][0] == REACH == reached["strided"][1]),
-        ),
-        codes=("C16",),
+    section.matrix(
+        "reached",
+        [reached[kind] for kind in KINDS],
+        _names(*KINDS),
+        [TEXT.section("layers", n=n).label("many" if n > 1 else "one") for n in layers],
     )
+    section.claim("local", reached["local"] == [min(REACH, 2 * NEAR * n + 1) for n in layers])
+    section.claim("all", reached["full"][0] == REACH == reached["strided"][1])
+    return section.step("C16")
 
 
 def echoes(seed: int = 1) -> dict[str, list[float]]:
@@ -300,24 +261,15 @@ def _recurrent() -> Step:
         attention=found["attention"][-1],
         distance=DISTANCES[-1],
     )
-    return section.step(
-        matrices=(
-            section.matrix(
-                "echo",
-                list(found.values()),
-                section.labels(*found),
-                [str(distance) for distance in DISTANCES],
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "echo", "curves", *(section.series(k, DISTANCES, y) for k, y in found.items())
-            ),
-        ),
-        claims=(section.claim("fades", found["recurrent"][-1] < found["attention"][-1] / 100),),
-        codes=("C2",),
-        measured=True,
+    section.matrix(
+        "echo",
+        list(found.values()),
+        section.labels(*found),
+        [str(distance) for distance in DISTANCES],
     )
+    section.picture("echo", "curves", *(section.series(k, DISTANCES, y) for k, y in found.items()))
+    section.claim("fades", found["recurrent"][-1] < found["attention"][-1] / 100)
+    return section.step("C2", measured=True)
 
 
 LESSON = Lesson("cost", steps)
