@@ -202,8 +202,7 @@ def page(trace: "Trace", *, height: int = 720) -> str:
 
     A notebook keeps what it shows, so a large trace is shown as the list of its values.
     """
-    buffers = {id(value.buffer): value.buffer for value in trace.values if value.buffer is not None}
-    size = sum(buffer.bytes for buffer in buffers.values())
+    size = trace.bytes
     if size > LARGEST:
         tree = trace.tree().split("\n")
         more = [f"… and {len(tree) - LINES:,} more lines: trace.tree()"] if tree[LINES:] else []
