@@ -54,7 +54,7 @@ class Functions(TorchFunctionMode):
             with self:  # its lines are the author's lines now
                 return decompose.scaled_dot_product_attention(*args, **kwargs)
         if func is torch.nn.functional.multi_head_attention_forward:
-            with recorder.by_statement():
+            with recorder.statements.followed():
                 result = _attention_in_steps(func, args, kwargs)
         elif func is torch.lstm and isinstance(args[1], (tuple, list)) and _plain_lstm(args):
             with self:
