@@ -58,7 +58,7 @@ class Translator:
 
     @property
     def model(self) -> "Transformer":
-        """The model itself, read when it is first used: an engine of its own does without."""
+        """The model itself, read when it is first used: another engine does not need it."""
         return self.folder.model
 
     @property

@@ -35,7 +35,7 @@ Check = Callable[[], None]  # raises to end long work
 
 
 class Served:
-    """One trace, ready to be asked; the header is built once."""
+    """Answers requests about one trace; the header is built once."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -127,7 +127,7 @@ class Served:
     ) -> tuple[dict[str, Any], bytes]:
         """A block of a value, row-major: what it is, and its numbers.
 
-        `address` may carry indices and slices; `spans` are (first, one past the last) an axis.
+        `address` may carry indices and slices; `spans` has (first, one past the last) per axis.
         """
         name, indices = parse(address)
         value = self.trace.value(name)
@@ -137,7 +137,7 @@ class Served:
         if spans is not None:
             if len(spans) != tensor.dim():
                 raise TraceError(
-                    f"{len(spans)} spans for {address} of {tensor.dim()} axes; give one an axis"
+                    f"{len(spans)} spans for {address} of {tensor.dim()} axes; give one per axis"
                 )
             for axis, (start, stop) in enumerate(spans):
                 if not 0 <= start <= stop:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cutaway.glass.contract import Factors, as_product, contract
-from cutaway.glass.evaluate import Evaluator, Span, in_blocks
+from cutaway.glass.evaluator import Evaluator, Span, in_blocks
 from cutaway.glass.expr import At, Expr, Fold, Let, Node, Op, Ranges, walk
 from cutaway.glass.functions import ONE, TWO, Array, round_to
 
@@ -121,7 +121,7 @@ def _is_exact(error: Any) -> bool:
 
 
 class Analysis:
-    """What the analysis of one rule depends on, beside its cells."""
+    """What the analysis of one rule depends on, apart from its cells."""
 
     def __init__(self, operands: Sequence[Array], dtype: str, rule: str, kind: str) -> None:
         self.operands = operands

@@ -1,6 +1,7 @@
 """Sums of products of two operands, by matrix multiplication in double precision.
 
-Σ_k a[…k…]·b[…k…] has up to millions of terms a cell block; as a matrix product it never exists.
+Σ_k a[…k…]·b[…k…] has up to millions of terms per block of cells; a matrix product never holds
+them all.
 """
 
 import math
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from cutaway.glass.expr import At, Fold, Op, Ranges
 
 if TYPE_CHECKING:
-    from cutaway.glass.evaluate import Evaluator
+    from cutaway.glass.evaluator import Evaluator
 
 
 Factors = tuple[At, At]

@@ -1,4 +1,4 @@
-"""Two runs laid side by side: the first operation where they part."""
+"""Compare two runs: the first operation whose results differ."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

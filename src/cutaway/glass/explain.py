@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import TraceError
 from cutaway.glass.address import Cell
-from cutaway.glass.evaluate import evaluate
+from cutaway.glass.evaluator import evaluate
 from cutaway.glass.expr import Expr, Node, Reduction, at_cell
 from cutaway.glass.mathml import mathml
 from cutaway.glass.numbers import plain, show

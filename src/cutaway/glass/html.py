@@ -1,4 +1,4 @@
-"""The page as one file: scripts and styles joined, a trace inside, no request to anyone.
+"""The page as one file: scripts and styles joined, a trace inside, no network requests.
 
 The page's own files live in `cutaway/web`; the server and the file show the same ones.
 """
@@ -31,7 +31,7 @@ STYLES = ("base", "frame", "map", "matrix", "inspector", "translate", "views", "
 
 @dataclass(frozen=True)
 class Carried:
-    """A trace on its way into a file: what it is, and its bytes as one stream."""
+    """A trace to embed in a file: what it is, and its bytes as one stream."""
 
     title: str
     kind: str  # "translation", "training" or "trace"

@@ -91,7 +91,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if isinstance(func, HigherOrderOperator):
             return self._higher_order(func, args, kwargs)
         if any(kind.__torch_dispatch__ is not _NO_DISPATCH for kind in types):
-            return NotImplemented  # a class that computes on tensors of its own: those are seen
+            return NotImplemented  # a class that wraps other tensors: their operations are recorded
         schema = schema_of(func)
         if schema.composite:
             with self:
@@ -129,7 +129,7 @@ def _any_nested(tensors: tuple[Any, ...]) -> bool:
 
 
 def _attention_in_steps(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Multi-head attention by its explicit path, which the wish for weights selects."""
+    """Multi-head attention by its explicit path, which `need_weights` selects."""
     wanted = kwargs.get("need_weights", True)
     output, weights = func(*args, **{**kwargs, "need_weights": True})
     return output, weights if wanted else None

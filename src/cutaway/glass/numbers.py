@@ -54,7 +54,7 @@ def colour(value: float, top: float) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON: dataclasses as objects; NaN and infinities, which it has not, as text."""
+    """A value for JSON: dataclasses as objects, NaN and infinities as text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if value is None or isinstance(value, (str, int)):

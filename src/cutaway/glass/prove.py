@@ -10,7 +10,7 @@ import numpy as np
 from cutaway.errors import TraceError
 from cutaway.glass.address import spell
 from cutaway.glass.bound import UNIT, bound, least
-from cutaway.glass.evaluate import Evaluator, evaluate
+from cutaway.glass.evaluator import Evaluator, evaluate
 from cutaway.glass.expr import Arg, At, Expr, Kth
 from cutaway.glass.functions import Array, round_to
 from cutaway.glass.rules import Rule

@@ -1,4 +1,4 @@
-"""A run, watched: every operation of one thread, with its inputs, result, name and line.
+"""Record a run: every operation of one thread, with its inputs, result, name and line.
 
 Two modes and two pairs of hooks, all undone on leaving: the dispatch mode sees every ATen
 operation, the function mode sees what the author's line called (and swaps fused kernels for their
@@ -78,7 +78,7 @@ def record(
 
 @dataclass(slots=True)
 class _Under:
-    """An operation under way: what was known before it ran."""
+    """An operation in progress: what was known before it ran."""
 
     call: OpCall
     tensors: list[Tensor]  # its operands
@@ -88,7 +88,7 @@ class _Under:
 
 
 class Recorder(Tensors):
-    """The watching itself; one thread, entered once."""
+    """Records the operations of one thread; entered once."""
 
     def __init__(self, trace: Trace, model: nn.Module | None, selection: Selection) -> None:
         super().__init__(trace, model, selection)
@@ -195,8 +195,8 @@ class Recorder(Tensors):
         """An error of the recorder's own ends the recording; the program goes on unrecorded."""
         self.busy += 1  # for good: modes and hooks pass everything through
         if not self.trace.stopped:
-            told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            self.trace.meta["stopped"] = f"the recording ended early, the program went on: {told}"
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            self.trace.meta["stopped"] = f"the recording ended early, the program went on: {reason}"
             LOG.warning("%s", self.trace.stopped)
 
     # -- what the author's line called ------------------------------------------------------
@@ -297,7 +297,7 @@ class Recorder(Tensors):
         outputs = list(tensors_in(result))
         seen: set[int] = set()
         for place, slot in enumerate(slots(result)):
-            if slot is None:  # a gradient nobody asked for
+            if slot is None:  # a gradient that was not asked for
                 call.outputs.append(None)
                 continue
             changed = next((t for t in targets if t is slot or same_cells(t, slot)), None)

@@ -196,7 +196,7 @@ class _Stored(Buffer):
 
     @property
     def is_lost(self) -> bool:
-        """Never: the file has them."""
+        """Never: they can be read from the file."""
         return False
 
     def read(self) -> Tensor:
@@ -217,8 +217,8 @@ def load(path: str | Path) -> "Trace":
     except (OSError, SafetensorError) as error:
         raise TraceError(f"{folder} is no trace: {error}; give a folder trace.save wrote") from None
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, nested without end
-        told = " ".join(str(error).split())[:200]
-        raise TraceError(f"{folder / 'trace.json'} is not valid JSON: {told}") from None
+        reason = " ".join(str(error).split())[:200]
+        raise TraceError(f"{folder / 'trace.json'} is not valid JSON: {reason}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise TraceError(f"{folder / 'trace.json'} is no trace; expected format {FORMAT!r}")
     if data.get("version") != VERSION:

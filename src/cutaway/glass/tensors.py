@@ -124,7 +124,7 @@ class Tensors:
         return self._view(tensor, memory, root)
 
     def _view(self, tensor: Tensor, memory: Memory, root: Value) -> Value:
-        """A layout of known memory that no operation told us about."""
+        """A view of known memory that no recorded operation made."""
         same = root.dtype == DTYPES.get(tensor.dtype)
         value = self.new(
             "view" if same else "opaque", "alias", tensor, memory.buffer if same else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cutaway.glass.evaluate import Evaluator
+from cutaway.glass.evaluator import Evaluator
 from cutaway.glass.expr import (
     Arg,
     At,
