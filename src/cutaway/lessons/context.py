@@ -146,12 +146,8 @@ def grouped_angles(chosen: Sequence[Example]) -> tuple[Tensor, Tensor]:
 def _angles(key: str, chosen: Sequence[Example]) -> Step:
     same, different = grouped_angles(chosen)
     names = TEXT.section("names")
-    layers = len(same) - 3
-    stages = [
-        *names.labels("table", "position"),
-        *(TEXT.section("layer", number=number + 1).label("name") for number in range(layers)),
-        names.label("memory"),
-    ]
+    layers = TEXT.numbered("layer", len(same) - 3)
+    stages = [*names.labels("table", "position"), *layers, names.label("memory")]
     most = stages[int(different[1:].diff().argmax()) + 2]  # of the layers, not of the position
     section = TEXT.section(
         key,
@@ -230,7 +226,7 @@ def _parts(moles: Sequence[Example]) -> Step:
     reading = next((one for one in moles if not one.seen), moles[-1]).reading
     updates = reading.updates("mole")
     first = updates[0].shares.sum(0)
-    heads = _heads(len(updates[0].parts))
+    heads = TEXT.numbered("head", len(updates[0].parts))
     place = reading.place("mole")
     error = max(update.error for update in updates)
     added = max(
@@ -261,10 +257,6 @@ def _parts(moles: Sequence[Example]) -> Step:
         trace=reading.run.trace,
         show=f"encoder.layers.0.self_attention_add_norm.added[0,{place},0]",
     )
-
-
-def _heads(count: int) -> list[LocalizedText]:
-    return [TEXT.section("head", number=number + 1).label("name") for number in range(count)]
 
 
 def _towers(towers: Sequence[Example]) -> Step:

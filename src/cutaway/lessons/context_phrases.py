@@ -13,7 +13,6 @@ from cutaway.lessons.fine_tuning import Tuned, it_sentences, taught_it
 from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.lesson import Series, Step
 from cutaway.lessons.section import Sections
-from cutaway.lessons.texts import LocalizedText
 from cutaway.lessons.trained_run import angle, target_language
 
 TEXT = Sections("context")
@@ -182,9 +181,7 @@ def _pronoun(tuned: Tuned, noun: str) -> Step:
         for layer, row in enumerate(rows)
         for head in range(len(row))
     )
-    names: list[LocalizedText] = [
-        TEXT.section("head", number=number + 1).label("name") for number in range(len(rows[0]))
-    ]
+    names = TEXT.numbered("head", len(rows[0]))
     section = TEXT.section(
         "pronoun",
         noun=chosen.noun,

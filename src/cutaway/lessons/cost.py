@@ -220,18 +220,23 @@ def _travel() -> Step:
     return section.step("C16")
 
 
-def echoes(seed: int = 1) -> dict[str, list[float]]:
-    """How much the last output changes when the first word does, by the distance between them.
-
-    ‖∂ last / ∂ first‖ divided by ‖∂ last / ∂ last word‖, for a recurrent network of torch and for
-    one attention of this product, both as they are initialised.
-    """
+def networks(seed: int = 1) -> tuple[nn.RNN, MultiHeadAttention, Tensor]:
+    """A recurrent network of torch, one attention of this product, and words for both."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         recurrent = nn.RNN(FEATURES, FEATURES, batch_first=True)
         config = ModelConfig.from_dict({"vocabulary": 8, "d_model": FEATURES, "heads": HEADS})
         attends = MultiHeadAttention(config).eval()
         words = torch.randn(1, DISTANCES[-1] + 1, FEATURES)
+    return recurrent, attends, words
+
+
+def echoes(seed: int = 1) -> dict[str, list[float]]:
+    """How much the last output changes when the first word does, by the distance between them.
+
+    ‖∂ last / ∂ first‖ divided by ‖∂ last / ∂ last word‖, of networks as they are initialised.
+    """
+    recurrent, attends, words = networks(seed)
     found: dict[str, list[float]] = {"recurrent": [], "attention": []}
     for distance in DISTANCES:
         for kind, change in found.items():
@@ -244,17 +249,13 @@ def echoes(seed: int = 1) -> dict[str, list[float]]:
 
 def _recurrent() -> Step:
     """Steps that wait for each other, and how far the first word has influence."""
-    length = DISTANCES[-1] + 1
-    recurrent = nn.RNN(FEATURES, FEATURES, batch_first=True)
-    config = ModelConfig.from_dict({"vocabulary": 8, "d_model": FEATURES, "heads": HEADS})
-    attends = MultiHeadAttention(config).eval()
-    words = torch.randn(1, length, FEATURES)
+    recurrent, attends, words = networks()
     with torch.no_grad():
         times = fastest(lambda: recurrent(words)), fastest(lambda: attends(words, words, None))
     found = echoes()
     section = TEXT.section(
         "recurrent",
-        words=length,
+        words=words.shape[1],
         recurrent_ms=times[0],
         attention_ms=times[1],
         recurrent=found["recurrent"][-1],

@@ -12,7 +12,7 @@ from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.lesson import Lesson, Series, Step
 from cutaway.lessons.section import Sections
 from cutaway.lessons.tiny_training import Trained, trained
-from cutaway.lessons.trained_run import shown
+from cutaway.lessons.trained_run import candidates, listed, shown
 from cutaway.model import Transformer
 
 TEXT = Sections("families")
@@ -121,16 +121,8 @@ def _generate(gpt: Trained, prompt: str) -> Step:
 
 
 def _start(gpt: Trained) -> Step:
-    lines: list[str] = []
-    series: list[Series] = []
-    for step in Generator(gpt.folder).walk("", top=3):
-        if step.finished or len(lines) == STEPS:
-            break
-        names = shown(gpt.folder.tokenizer, [one.id for one in step.candidates])
-        chances = [one.probability for one in step.candidates]
-        listed = ", ".join(f"{n} {c:.2f}" for n, c in zip(names, chances, strict=True))
-        lines.append(f"  <start> {step.text} → {listed}")
-        series.append(Series(f"{len(lines)}. {names[0]}", range(len(names)), chances, names))
+    walk = Generator(gpt.folder).walk("", top=3)
+    lines, series = candidates(walk, gpt.folder.tokenizer, digits=2, most=STEPS)
     first = series[0]
     section = TEXT.section("start", lines="\n" + "\n".join(lines), chance=first.y[0])
     section.picture("best", "bars", *series[:DRAWN])
@@ -144,10 +136,7 @@ def _fill(bert: Trained, blank: str) -> Step:
     lines = []
     for one in filled:
         names = shown(bert.folder.tokenizer, [candidate.id for candidate in one.blanks[0]])
-        rivals = ", ".join(
-            f"{name} {candidate.probability:.2f}"
-            for name, candidate in zip(names, one.blanks[0], strict=True)
-        )
+        rivals = listed(names, [candidate.probability for candidate in one.blanks[0]], digits=2)
         lines.append(f"  {one.source} → {one.text}   ({rivals})")
     even = math.log(bert.folder.model.config.vocabulary)
     right = filled[0].text.startswith("There are") and filled[1].text.startswith("There is")

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from cutaway.decode import Translator
 from cutaway.lessons.inputs import LessonInputs
-from cutaway.lessons.lesson import Lesson, Series, Step
+from cutaway.lessons.lesson import Lesson, Step
 from cutaway.lessons.section import Sections
-from cutaway.lessons.trained_run import SentenceRun, sentence_run, shown, target_language
+from cutaway.lessons.trained_run import SentenceRun, candidates, sentence_run, target_language
 from cutaway.lessons.translate_batches import batch_steps
 from cutaway.lessons.translate_blocks import block_steps
 
@@ -255,17 +255,7 @@ def _output(run: SentenceRun) -> Step:
 
 def _inference(translator: Translator, run: SentenceRun) -> Step:
     walk = translator.walk(run.sentence, top=TOP)
-    lines, series = [], []
-    for step in walk:
-        if step.finished:
-            break
-        names = shown(translator.target_tokenizer, [one.id for one in step.candidates])
-        chances = [one.probability for one in step.candidates]
-        rivals = ", ".join(
-            f"{name} {chance:.3f}" for name, chance in zip(names, chances, strict=True)
-        )
-        lines.append(f"  <start> {step.text} → {rivals}")
-        series.append(Series(f"{len(lines)}. {names[0]}", range(len(names)), chances, names))
+    lines, series = candidates(walk, translator.target_tokenizer, digits=3)
     final = walk.step
     section = TEXT.section("inference", lines="\n" + "\n".join(lines), output=final.text, top=TOP)
     if series:

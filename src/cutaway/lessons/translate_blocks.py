@@ -16,7 +16,6 @@ from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.lesson import Series, Step
 from cutaway.lessons.residuals import residual_step
 from cutaway.lessons.section import Sections
-from cutaway.lessons.texts import LocalizedText
 from cutaway.lessons.trained_run import SentenceRun
 from cutaway.model.attention import explicit_attention
 from cutaway.model.layers import EncoderLayer
@@ -61,11 +60,6 @@ def _one_head(translator: Translator, run: SentenceRun, layer: int, head: int) -
     )
 
 
-def head_names(count: int) -> list[LocalizedText]:
-    """Head 1, head 2, …"""
-    return [TEXT.section("head", number=number + 1).label("name") for number in range(count)]
-
-
 def _many_heads(translator: Translator, run: SentenceRun, layer: int) -> Step:
     part = f"encoder.layers.{layer}.self_attention"
     weights = run.numbers(f"{part}.weights")[0]  # (H, S, S)
@@ -80,7 +74,7 @@ def _many_heads(translator: Translator, run: SentenceRun, layer: int) -> Step:
     if translator.model.config.bias:
         output = output + run.numbers(f"{part}.W_O.bias")
     gap = float((output - run.numbers(f"{part}.output")[0]).abs().max())
-    names = head_names(len(weights))
+    names = TEXT.numbered("head", len(weights))
     section = TEXT.section("many-heads", heads=len(weights), word=run.source[word], gap=gap)
     places = list(range(len(run.source)))
     section.matrix("weights", weights[:, word], names, run.source, digits=2)
