@@ -31,10 +31,9 @@ def as_product(expr: Fold) -> Factors | None:
 
 def contract(evaluator: "Evaluator", factors: Factors, ranges: Ranges) -> NDArray[Any] | None:
     """The sum over the ranges as one batched matrix product; None if an index is not linear."""
-    before = evaluator.bind(ranges)
-    left = evaluator.strided(factors[0])
-    right = evaluator.strided(factors[1]) if left is not None else None
-    evaluator.unbind(ranges, before)
+    with evaluator.bound(ranges):
+        left = evaluator.strided(factors[0])
+        right = evaluator.strided(factors[1]) if left is not None else None
     if left is None or right is None:
         return None
     outer = evaluator.rank

@@ -193,9 +193,8 @@ class _Reader:
             if mentions(expr, (name,)) or (mask is not None and mentions(mask, (name,)))
         )
         evaluator = Evaluator(self.arrays, [])
-        evaluator.bind(used)
         shape = tuple(size for _, size in used)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), evaluator.bound(used):
             keep = np.ones(shape, dtype=bool)
             if mask is not None:
                 keep = keep & (np.broadcast_to(evaluator.run(mask), shape) != 0)
