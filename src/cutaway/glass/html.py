@@ -169,18 +169,9 @@ def to_html(
     return document(boot, carried)
 
 
-def write_html(
-    trace: "Trace",
-    path: str | Path,
-    *,
-    at: str = "",
-    language: str = "en",
-    title: str = "",
-    limit: int | None = LIMIT,
-) -> None:
+def write_html(trace: "Trace", path: str | Path, *, at: str = "", language: str = "en") -> None:
     """Write a trace as one HTML file that works offline; what it holds: `to_html`."""
-    text = to_html(trace, at=at, language=language, title=title, limit=limit)
-    Path(path).write_text(text, encoding="utf-8")
+    Path(path).write_text(to_html(trace, at=at, language=language), encoding="utf-8")
 
 
 def page(trace: "Trace", *, height: int = 720) -> str:

@@ -31,11 +31,9 @@ if TYPE_CHECKING:
 FORMAT, VERSION, MAGIC = "cutaway-trace", 1, b"CUTAWAY1"
 
 
-def header(
-    trace: "Trace", *, formulas: bool = True, kept: set[int] | None = None
-) -> tuple[dict[str, Any], list[Buffer]]:
+def header(trace: "Trace", kept: set[int] | None = None) -> tuple[dict[str, Any], list[Buffer]]:
     """The header as plain data, and the buffers it numbers; `kept`: only these (by identity)."""
-    return _Header(trace, formulas, kept).build()
+    return _Header(trace, kept).build()
 
 
 class _Numbered:
@@ -56,10 +54,9 @@ class _Numbered:
 
 
 class _Header:
-    def __init__(self, trace: "Trace", formulas: bool, kept: set[int] | None) -> None:
+    def __init__(self, trace: "Trace", kept: set[int] | None) -> None:
         self.trace = trace
         self.kept = kept
-        self.formulas = formulas
         self.modules: dict[str, int] = {path: place for place, path in enumerate(trace.modules)}
         self.functions, self.sites, self.rules, self.buffers = (_Numbered() for _ in range(4))
 
@@ -128,7 +125,7 @@ class _Header:
         row: dict[str, Any] = {"name": rule.name, "kind": rule.kind}
         if rule.expr is not None:
             row["expr"] = to_json(rule.expr)
-            if self.formulas and rule.kind != "view":
+            if rule.kind != "view":
                 row["formula"] = mathml(rule.expr, rank)
         if rule.source is not None:
             row["source"] = rule.source
@@ -154,7 +151,7 @@ def raw(tensor: Tensor) -> bytes:
 
 def bundle(trace: "Trace", kept: set[int] | None = None) -> bytes:
     """Header and buffers as one stream; `kept`: only these buffers (by identity)."""
-    data, buffers = header(trace, kept=kept)
+    data, buffers = header(trace, kept)
     start = 0
     for row, buffer in zip(data["buffers"], buffers, strict=True):
         row["start"] = start
