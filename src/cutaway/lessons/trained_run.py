@@ -12,8 +12,7 @@ from cutaway.decode.walk import Walk
 from cutaway.glass import Trace
 from cutaway.lessons.lesson import Series
 from cutaway.text import Tokenizer
-
-SPACE = "▁"
+from cutaway.text.model_file import SPACE
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from cutaway.lessons.lesson import Lesson, Step
 from cutaway.lessons.section import Sections
 from cutaway.lessons.texts import LocalizedText
 from cutaway.lessons.trained_run import pair_name
+from cutaway.text.model_file import SPACE
 
 TEXT = Sections("words-as-directions")
 IRREGULAR = {
@@ -72,7 +73,7 @@ class Words:
         found = {
             piece[1:]: number
             for number, piece in enumerate(pieces)
-            if piece.startswith("▁") and len(piece) > 3 and piece[1:].isalpha()
+            if piece.startswith(SPACE) and len(piece) > 3 and piece[1:].isalpha()
         }
         if len(found) < 3 * NEAREST:  # a tokenizer of letters: take the first of each noun
             return {many: self.ids(many)[0] for many in map(plural_of, SINGULARS)}
