@@ -255,11 +255,8 @@ def naming(frame: FrameType) -> Naming:
     return Naming(site, names, exact, current.returns)
 
 
-def local_name(tensor: Any, owner: Any) -> tuple[str, bool] | None:
-    """What the running code calls a tensor: outermost inside the model, else innermost outside.
-
-    The flag says whether a method of the model (or of a part of it) knows it by that name.
-    """
+def local_name(tensor: Any, owner: Any) -> str | None:
+    """What the running code calls a tensor: outermost inside the model, else innermost outside."""
     inside: str | None = None
     outside: str | None = None
     frame = author_frame(sys._getframe(1))
@@ -273,9 +270,7 @@ def local_name(tensor: Any, owner: Any) -> tuple[str, bool] | None:
                 elif outside is None:
                     outside = found
         frame = frame.f_back
-    if inside is not None:
-        return inside, True
-    return (outside, False) if outside is not None else None
+    return outside if inside is None else inside
 
 
 @lru_cache(maxsize=1024)
