@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cutaway.glass.evaluate import evaluate
+from cutaway.glass.evaluator import evaluate
 from cutaway.glass.wire import from_json
 from tests.browser.conftest import Watched
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cutaway.glass.bound import UNIT, bound
-from cutaway.glass.evaluate import evaluate
+from cutaway.glass.evaluator import evaluate
 from cutaway.glass.wire import to_json
 from tests.glass.cases import CASES, LAYOUTS, Source
 from tests.glass.test_rules import run

@@ -11,7 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from cutaway.glass.evaluate import evaluate
+from cutaway.glass.evaluator import evaluate
 from cutaway.glass.prove import judge
 from cutaway.glass.rules import Rule
 from cutaway.glass.values import Value

@@ -139,7 +139,7 @@ def test_windows_carry_their_cells(trace: glass.Trace) -> None:
     assert data == expected.contiguous().numpy().tobytes()
     meta, data = served.window(f"{name}[0,1,:,2]")
     assert meta["shape"] == [4]
-    with pytest.raises(TraceError, match="give one an axis"):
+    with pytest.raises(TraceError, match="give one per axis"):
         served.window(name, [(0, 1)])
     with pytest.raises(TraceError, match="runs backwards"):
         served.window(name, [(0, 1), (1, 2), (3, 1), (0, 1)])

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cutaway import glass
-from cutaway.glass.evaluate import evaluate
+from cutaway.glass.evaluator import evaluate
 from cutaway.glass.expr import Op, op
 from cutaway.glass.prove import Proof, judge, prove_value
 from cutaway.glass.values import Value

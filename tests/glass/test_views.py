@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from cutaway.glass.evaluate import evaluate
+from cutaway.glass.evaluator import evaluate
 from cutaway.glass.expr import add, at, mul, op
 from cutaway.glass.storage import layout
 from cutaway.glass.views import remap

@@ -156,7 +156,8 @@ def test_a_section_or_item_that_is_not_there_is_named(
 ) -> None:
     (tmp_path / "small.en.md").write_text(SMALL, encoding="utf-8")
     section = of(monkeypatch, tmp_path, n=1)
-    assert section.claim("holds", True).said.en == "it {holds}"
+    section.claim("holds", True)
+    assert section.step().claims[0].said.en == "it {holds}"
     with pytest.raises(InputError, match=r"no '- claim fails:' in section 'one' of small\.en\.md"):
         section.claim("fails", True)
     with pytest.raises(InputError, match=r"no section 'two' in small\.en\.md"):

@@ -68,7 +68,7 @@ def all_results(out: Path) -> dict[str, str]:
     return {**results(out), **{f"snapshot {path.name}": sha256(path) for path in snapshots}}
 
 
-# ── promise 1 ────────────────────────────────────────────────────────────────────────────────
+# ── killed at any moment: the same bits ──────────────────────────────────────────────────────
 
 
 def test_a_command_killed_again_and_again_ends_with_the_same_bits(
@@ -96,7 +96,7 @@ def test_a_command_killed_again_and_again_ends_with_the_same_bits(
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-# ── promise 5 ────────────────────────────────────────────────────────────────────────────────
+# ── a signal saves and stops ─────────────────────────────────────────────────────────────────
 
 
 def strike_at(
@@ -187,7 +187,7 @@ def test_a_signal_during_validation_breaks_it_off_and_it_is_made_up_for(
     assert all_results(out) == undisturbed
 
 
-# ── promise 6 ────────────────────────────────────────────────────────────────────────────────
+# ── numbers that are not finite are named ────────────────────────────────────────────────────
 
 
 def beginning(folder: Path, poison: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -295,7 +295,7 @@ def test_a_gradient_alone_that_overflows_stops_the_run(tmp_path: Path) -> None:
         assert torch.equal(tensor, begun[name]), name
 
 
-# ── promise 8 ────────────────────────────────────────────────────────────────────────────────
+# ── a resumed run refuses or reports every change ────────────────────────────────────────────
 
 
 def warnings(events: list[Event]) -> str:

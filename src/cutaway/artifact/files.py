@@ -37,6 +37,13 @@ def replace(new: Path, path: Path) -> None:
     os.replace(new, os.path.realpath(path))
 
 
+def make_ordinary(path: Path) -> None:
+    """Give a file or folder the rights of a new one: safetensors and mkdtemp make private ones."""
+    umask = os.umask(0)
+    os.umask(umask)
+    path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)
+
+
 def write_json(path: Path, value: Any) -> None:
     """Plain values as JSON, two spaces deep, other scripts left readable."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -103,11 +110,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
     staging = Path(tempfile.mkdtemp(prefix=f".{path.name}.new-", dir=path.parent))
     try:
         yield staging
-        umask = os.umask(0)
-        os.umask(umask)
-        for file in staging.rglob("*"):  # safetensors and mkdtemp make things private
-            file.chmod((0o777 if file.is_dir() else 0o666) & ~umask)
-        staging.chmod(0o777 & ~umask)
+        for file in (staging, *staging.rglob("*")):
+            make_ordinary(file)
         write_manifest(staging)
         for file in staging.rglob("*"):
             fsync(file)

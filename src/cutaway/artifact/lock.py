@@ -1,7 +1,7 @@
-"""One process at a time in a run's folder; a second one is told who holds it.
+"""One process at a time in a run's folder; a second one gets an error that names the first.
 
 The operating system holds the lock and drops it when the process ends, however it ends. The file
-says who: host, process, since when. What it still says when nobody holds it is stale.
+says who: host, process, since when. What it says while the lock is free is stale.
 """
 
 import importlib
@@ -36,8 +36,8 @@ def held(folder: Path) -> Iterator[dict[str, Any] | None]:
                 free = not _alive(holder)
             if not free:
                 raise TrainingError(
-                    f"{folder} is in use: {told(holder)} trains there; wait for it, stop it, or "
-                    f"choose another --out"
+                    f"{folder} is in use: {in_words(holder)} trains there; wait for it, stop it, "
+                    f"or choose another --out"
                 )
             ours = True
             file.truncate(0)
@@ -55,7 +55,7 @@ def held(folder: Path) -> Iterator[dict[str, Any] | None]:
                 folder.rmdir()
 
 
-def told(holder: dict[str, Any] | None) -> str:
+def in_words(holder: dict[str, Any] | None) -> str:
     """Who holds a folder, in words."""
     if holder is None:
         return "another process"

@@ -12,6 +12,15 @@ def run_folder(out: Path) -> Path:
     return out.with_name(out.name + ".run")
 
 
+def snapshot_folder(out: Path | None) -> Path | None:
+    """Where a model's snapshots are: its run has them first, its folder from the next validation.
+
+    None where there are none.
+    """
+    places = () if out is None else (run_folder(out) / "snapshots", out / "snapshots")
+    return next((place for place in places if (place / "index.json").is_file()), None)
+
+
 def finished(out: Path) -> bool:
     """Whether this model folder is undamaged and its run has ended."""
     return (out / "config.json").is_file() and ended(out) and not damage(out)

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from cutaway.artifact.files import fsync, sha256, write_json
+from cutaway.artifact.files import fsync, make_ordinary, sha256, write_json
 from cutaway.errors import ModelFolderError
 
 INDEX = "index.json"
@@ -48,9 +48,7 @@ def write_snapshot(
         for name, tensor in tensors.items()
     }
     save_file(half, staging)
-    umask = os.umask(0)
-    os.umask(umask)
-    staging.chmod(0o666 & ~umask)
+    make_ordinary(staging)
     fsync(staging)
     os.replace(staging, path)
     entries = [entry for entry in read_index(folder) if entry["update"] < update]

@@ -13,7 +13,7 @@ from cutaway.decode.guards import Notice, loop, odd_length
 from cutaway.decode.hypothesis import BeamTree, Hypothesis, SearchResult
 from cutaway.decode.tasks import Special, Task
 from cutaway.decode.translation import Alternative, Rival, Token, Translation
-from cutaway.decode.whole_text import others, score
+from cutaway.decode.whole_text import joined_attention, others, score
 from cutaway.errors import InputError
 from cutaway.text import Tokenizer
 from cutaway.text.sentences import Piece, cut, join
@@ -58,7 +58,7 @@ class Translator:
 
     @property
     def model(self) -> "Transformer":
-        """The model itself, read when it is first used: an engine of its own does without."""
+        """The model itself, read when it is first used: another engine does not need it."""
         return self.folder.model
 
     @property
@@ -120,10 +120,7 @@ class Translator:
         fresh = iter(zip(tasks, repaired, details, strict=True))
         return [
             self._assembled(
-                text,
-                pieces,
-                [next(fresh) for piece in pieces if piece.translate],
-                chosen,
+                text, pieces, [next(fresh) for piece in pieces if piece.translate], chosen
             )
             for text, pieces in zip(texts, cuts, strict=True)
         ]
@@ -330,7 +327,7 @@ class Translator:
             warnings=tuple(self._notices(pieces, parts)),
             source_tokens=tuple(self.tokenizer.pieces(source_ids)),
             source_ids=source_ids,
-            alignment=_blocks([forced for _, _, forced in parts]),
+            alignment=joined_attention([forced for _, _, forced in parts]),
             trees=tuple(
                 self._with_pieces(result.tree)
                 for _, (result, _), _ in parts
@@ -400,18 +397,3 @@ def special_ids(tokenizer: Tokenizer) -> Special:
     tags = (tokenizer.tag(language) for language in tokenizer.languages)
     never = (tokenizer.pad, tokenizer.unk, tokenizer.start, tokenizer.mask, *tags)
     return Special(tokenizer.start, tokenizer.end, never)
-
-
-def _blocks(parts: "Sequence[Forced | None]") -> tuple[tuple[float, ...], ...] | None:
-    """The attentions of the pieces along the diagonal of one matrix, zeros elsewhere."""
-    maps = [part.attention for part in parts if part is not None and part.attention is not None]
-    if len(maps) != len(parts):
-        return None
-    width = sum(len(rows[0]) for rows in maps)
-    joined: list[tuple[float, ...]] = []
-    before = 0
-    for rows in maps:
-        after = width - before - len(rows[0])
-        joined += [(*(0.0,) * before, *row, *(0.0,) * after) for row in rows]
-        before += len(rows[0])
-    return tuple(joined)

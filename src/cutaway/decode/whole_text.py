@@ -1,10 +1,14 @@
-"""A text of several sentences: its score, and other translations of the whole."""
+"""A text of several sentences: its score, other translations of the whole, its attention."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cutaway.config import DecodeOptions
 from cutaway.decode.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from cutaway.decode.forced import Forced
 
 
 def score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:
@@ -60,3 +64,18 @@ class _Choice:
             found.append(choice.last)
             choice = choice.before
         return found[::-1]
+
+
+def joined_attention(parts: "Sequence[Forced | None]") -> tuple[tuple[float, ...], ...] | None:
+    """The attentions of the sentences along the diagonal of one matrix, zeros elsewhere."""
+    maps = [part.attention for part in parts if part is not None and part.attention is not None]
+    if len(maps) != len(parts):
+        return None
+    width = sum(len(rows[0]) for rows in maps)
+    joined: list[tuple[float, ...]] = []
+    before = 0
+    for rows in maps:
+        after = width - before - len(rows[0])
+        joined += [(*(0.0,) * before, *row, *(0.0,) * after) for row in rows]
+        before += len(rows[0])
+    return tuple(joined)

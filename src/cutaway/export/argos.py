@@ -15,6 +15,7 @@ from cutaway.export.languages import NAMES
 from cutaway.export.place import export_file, refuse_file
 from cutaway.export.sentences import sentence_model
 
+VERSION = "1.0"  # of the package
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same model gives the same bytes
 
 
@@ -24,7 +25,6 @@ def export_argos(
     *,
     quantization: Quantization = "int8",
     languages: tuple[str, str] | None = None,
-    version: str = "1.0",
     force: bool = False,
 ) -> None:
     """Write an Argos Translate package; `languages` (source, target) overrides the folder's.
@@ -48,7 +48,7 @@ def export_argos(
     spec = specification(folder, language=target if tags else None)
     sentences = sentence_model(source)
     with export_file(out, ours=is_package, force=force) as scratch:
-        root = scratch / f"translate-{source}_{target}-{version.replace('.', '_')}"
+        root = scratch / f"translate-{source}_{target}-{VERSION.replace('.', '_')}"
         (root / "model").mkdir(parents=True)
         save(spec, root / "model", quantization)
         (root / "sentencepiece.model").write_bytes(folder.tokenizer.to_bytes())
@@ -58,7 +58,7 @@ def export_argos(
         write_json(
             root / "metadata.json",
             {
-                "package_version": version,
+                "package_version": VERSION,
                 "argos_version": "1.9",
                 "from_code": source,
                 "from_name": NAMES.get(source, source),

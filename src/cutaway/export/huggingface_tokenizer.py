@@ -10,9 +10,8 @@ from cutaway.artifact.files import write_json
 from cutaway.artifact.folder import ModelFolder
 from cutaway.errors import ExportError
 from cutaway.text import Tokenizer
-from cutaway.text.model_file import BYTES, ModelFile
+from cutaway.text.model_file import BYTES, SPACE, ModelFile
 
-SPACE = "▁"
 NEVER = -1e6  # log-probability of a piece that no text may spell
 
 

@@ -22,35 +22,31 @@ from cutaway.text import Tokenizer
 OPSET = 18
 
 
-class Encode(nn.Module):
-    """source (B, S) → memory (B, S, D)."""
+class Part(nn.Module):
+    """A part of a model as a module of its own, for a graph of its own."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
         self.model = model
+
+
+class Encode(Part):
+    """source (B, S) → memory (B, S, D)."""
 
     def forward(self, source: Tensor) -> Tensor:
         return self.model.encode(source)
 
 
-class Decode(nn.Module):
+class Decode(Part):
     """target (B, T), memory (B, S, D), source (B, S) → logits (B, T, V)."""
-
-    def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.model = model
 
     def forward(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
         states = self.model.decode(target, memory, self.model.padding(source))
         return self.model.project(states)
 
 
-class Classify(nn.Module):
+class Classify(Part):
     """source (B, S) → logits of the classes (B, C)."""
-
-    def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.model = model
 
     def forward(self, source: Tensor) -> Tensor:
         return self.model.classify(source)

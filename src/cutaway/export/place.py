@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cutaway.artifact.files import MANIFEST, fsync, whole_folder
+from cutaway.artifact.files import MANIFEST, fsync, make_ordinary, whole_folder
 from cutaway.errors import ExportError
 
 
@@ -45,9 +45,7 @@ def export_file(out: Path, *, ours: Callable[[Path], bool], force: bool = False)
         try:
             yield scratch
             made = scratch / out.name
-            umask = os.umask(0)
-            os.umask(umask)
-            made.chmod(0o666 & ~umask)
+            make_ordinary(made)
             fsync(made)
             made.replace(out)
             fsync(out.parent)

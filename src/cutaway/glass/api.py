@@ -28,13 +28,14 @@ from cutaway.glass.values import DTYPES, Buffer
 CELLS = 1 << 22  # the largest window one call returns
 SEEN = 1 << 28  # the largest matrix a picture is made of
 LONGEST = 1 << 24  # of its rows: one row is pooled in one go
+LISTED = 200  # values of each kind that a comparison names
 AT_ONCE = 1 << 22  # cells pooled in one go; more cost memory, band by band they cost time
 
 Check = Callable[[], None]  # raises to end long work
 
 
 class Served:
-    """One trace, ready to be asked; the header is built once."""
+    """Answers requests about one trace; the header is built once."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -126,7 +127,7 @@ class Served:
     ) -> tuple[dict[str, Any], bytes]:
         """A block of a value, row-major: what it is, and its numbers.
 
-        `address` may carry indices and slices; `spans` are (first, one past the last) an axis.
+        `address` may carry indices and slices; `spans` has (first, one past the last) per axis.
         """
         name, indices = parse(address)
         value = self.trace.value(name)
@@ -136,7 +137,7 @@ class Served:
         if spans is not None:
             if len(spans) != tensor.dim():
                 raise TraceError(
-                    f"{len(spans)} spans for {address} of {tensor.dim()} axes; give one an axis"
+                    f"{len(spans)} spans for {address} of {tensor.dim()} axes; give one per axis"
                 )
             for axis, (start, stop) in enumerate(spans):
                 if not 0 <= start <= stop:
@@ -162,56 +163,14 @@ class Served:
     def prove(self, pattern: str = "*", *, check: Check = lambda: None) -> dict[str, Any]:
         """`Trace.prove` as plain data."""
         proof = recompute(self.trace, pattern, check)
-        return {
-            "cells": proof.cells,
-            "proven": proof.proven,
-            "arithmetic": proof.arithmetic,
-            "copies": proof.copies,
-            "constants": proof.constants,
-            "opaque": proof.opaque,
-            "unreadable": proof.unreadable,
-            "stopped": proof.stopped,
-            "missing": proof.missing,
-            "unexplained": proof.unexplained,
-            "sources": proof.sources,
-            "max_error": plain(proof.max_error),
-            "worst": proof.worst,
-            "complete": proof.complete,
-            "failures": [
-                {
-                    "address": each.address,
-                    "op": each.op,
-                    "value": plain(each.value),
-                    "recomputed": plain(each.recomputed),
-                    "error": plain(each.error),
-                }
-                for each in proof.failures
-            ],
-        }
+        return {**plain(proof), "complete": proof.complete}
 
     def diff(self, other: "Served", *, check: Check = lambda: None) -> dict[str, Any]:
         """`Trace.diff` as plain data."""
         found = compare(self.trace, other.trace, check=check)
-        return {
-            "same": found.same,
-            "compared": found.compared,
-            "largest": plain(found.largest),
-            "partings": [
-                {
-                    "address": each.address,
-                    "other_address": each.other_address,
-                    "ours": plain(each.ours),
-                    "theirs": plain(each.theirs),
-                    "error": plain(each.error),
-                    "cells": each.cells,
-                    "op": each.op,
-                }
-                for each in found.partings[:200]
-            ],
-            "only_ours": found.only_ours[:200],
-            "only_theirs": found.only_theirs[:200],
-            "reshaped": [[address, list(a), list(b)] for address, a, b in found.reshaped[:200]],
-        }
+        answer: dict[str, Any] = plain(found)
+        lists = {name: part[:LISTED] for name, part in answer.items() if isinstance(part, list)}
+        return {"same": found.same, **answer, **lists}
 
     def bundle(self, *, compressed: bool = False) -> bytes:
         """The whole trace as one stream, gzip-compressed if asked."""

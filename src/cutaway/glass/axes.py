@@ -4,7 +4,7 @@ A module class may declare names for axes that carry no words: `recorded_axes` l
 values of each rank, as in `recorded_axes = ((None, "head", None, None),)`.
 
 An output axis that indexes an operand's axis plainly (`["at", 0, ["i0", …]]`) *is* that axis, so
-the rules themselves tell where labels go; merged and split axes follow by their sizes.
+labels are passed on along the rules; merged and split axes follow by their sizes.
 """
 
 import fnmatch

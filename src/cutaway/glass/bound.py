@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cutaway.glass.contract import Factors, as_product, contract
-from cutaway.glass.evaluate import Evaluator, Span, in_blocks
+from cutaway.glass.evaluator import Evaluator, Span, in_blocks
 from cutaway.glass.expr import At, Expr, Fold, Let, Node, Op, Ranges, walk
 from cutaway.glass.functions import ONE, TWO, Array, round_to
 
@@ -121,7 +121,7 @@ def _is_exact(error: Any) -> bool:
 
 
 class Analysis:
-    """What the analysis of one rule depends on, beside its cells."""
+    """What the analysis of one rule depends on, apart from its cells."""
 
     def __init__(self, operands: Sequence[Array], dtype: str, rule: str, kind: str) -> None:
         self.operands = operands
@@ -236,15 +236,12 @@ class _Bound(Evaluator):
         return value, error
 
     def _let_pair(self, expr: Let) -> Pair:
-        name = expr.name
-        hidden, hidden_error = self.variables.get(name), self.errors.get(name)
-        self.variables[name], self.errors[name] = self.pair(expr.value)
+        value, error = self.pair(expr.value)
+        outer = self.variables, self.errors
+        self.variables = {**self.variables, expr.name: value}
+        self.errors = {**self.errors, expr.name: error}
         result = self.pair(expr.body)
-        del self.variables[name], self.errors[name]
-        if hidden is not None:
-            self.variables[name] = hidden
-        if hidden_error is not None:
-            self.errors[name] = hidden_error
+        self.variables, self.errors = outer
         return result
 
     def _choice(self, condition: Pair, first: Pair, second: Pair) -> Pair:
@@ -342,14 +339,14 @@ class _Bound(Evaluator):
             product = self._contraction(factors, ranges)
             if product is not None:
                 return product
-        before, weight = self.bind(ranges), self.weight
+        weight = self.weight
         if head == "sum" and not self.analysis.blocked:
             self.weight = max(weight, float(expr.terms))
-        value, error = self.pair(expr.body)
+        with self.bound(ranges):
+            value, error = self.pair(expr.body)
+            terms = self.full(value, ranges)
+            errors = error if _is_exact(error) else self.full(np.asarray(error), ranges)
         self.weight = weight
-        terms = self.full(value, ranges)
-        errors = error if _is_exact(error) else self.full(np.asarray(error), ranges)
-        self.unbind(ranges, before)
         axes = tuple(range(self.rank, terms.ndim))
         if head == "sum":
             return self._added(expr, terms, errors, axes)

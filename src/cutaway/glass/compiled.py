@@ -14,8 +14,8 @@ import torch
 def as_written() -> Iterator[None]:
     """Within the block, what `torch.compile` returned (before or within) runs uncompiled.
 
-    The compiler takes a second to import, so it is told only if it is there: now, or as soon as
-    `torch.compile` is called (as flex_attention and torch.cond do themselves).
+    The compiler takes a second to import, so its stance is set only if it is loaded: now, or as
+    soon as `torch.compile` is called (as flex_attention and torch.cond do themselves).
     """
     stance: Any = torch.compiler.set_stance
     with ExitStack() as stack:

@@ -1,6 +1,7 @@
 """Sums of products of two operands, by matrix multiplication in double precision.
 
-Σ_k a[…k…]·b[…k…] has up to millions of terms a cell block; as a matrix product it never exists.
+Σ_k a[…k…]·b[…k…] has up to millions of terms per block of cells; a matrix product never holds
+them all.
 """
 
 import math
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from cutaway.glass.expr import At, Fold, Op, Ranges
 
 if TYPE_CHECKING:
-    from cutaway.glass.evaluate import Evaluator
+    from cutaway.glass.evaluator import Evaluator
 
 
 Factors = tuple[At, At]
@@ -30,10 +31,9 @@ def as_product(expr: Fold) -> Factors | None:
 
 def contract(evaluator: "Evaluator", factors: Factors, ranges: Ranges) -> NDArray[Any] | None:
     """The sum over the ranges as one batched matrix product; None if an index is not linear."""
-    before = evaluator.bind(ranges)
-    left = evaluator.strided(factors[0])
-    right = evaluator.strided(factors[1]) if left is not None else None
-    evaluator.unbind(ranges, before)
+    with evaluator.bound(ranges):
+        left = evaluator.strided(factors[0])
+        right = evaluator.strided(factors[1]) if left is not None else None
     if left is None or right is None:
         return None
     outer = evaluator.rank

@@ -1,4 +1,4 @@
-"""Two runs laid side by side: the first operation where they part."""
+"""Compare two runs: the first operation whose results differ."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,13 +33,17 @@ class Parting:
 class Difference:
     """What comparing two runs found."""
 
-    first: Parting | None = None
     partings: list[Parting] = field(default_factory=list)  # all values that differ, in order
     compared: int = 0
     only_ours: list[str] = field(default_factory=list)
     only_theirs: list[str] = field(default_factory=list)
     reshaped: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
     largest: float = 0.0  # the largest relative difference of all
+
+    @property
+    def first(self) -> Parting | None:
+        """The first value that differs."""
+        return self.partings[0] if self.partings else None
 
     @property
     def same(self) -> bool:
@@ -84,7 +88,6 @@ def diff(
     for left, right in once.values():
         check()
         _compare(left, right, tolerance, found)
-    found.first = found.partings[0] if found.partings else None
     return found
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import TraceError
 from cutaway.glass.address import Cell
-from cutaway.glass.evaluate import evaluate
+from cutaway.glass.evaluator import evaluate
 from cutaway.glass.expr import Expr, Node, Reduction, at_cell
 from cutaway.glass.mathml import mathml
-from cutaway.glass.names import Site, shown_path, source_of
 from cutaway.glass.numbers import plain, show
 from cutaway.glass.reads import Operands, behind, named_cell
 from cutaway.glass.rules import Rule
@@ -114,7 +113,12 @@ class Explanation:
         site = self.cell.value.site
         if site is None and self.through:
             site = self.trace.cell(self.through[0]).value.site
-        return None if site is None else described(self.trace, site)
+        if site is None:
+            return None
+        function = site.function
+        return Source(
+            function.file, function.name, site.line, site.statement, function.first, function.text
+        )
 
     @property
     def labels(self) -> list[str | None]:
@@ -133,7 +137,6 @@ class Explanation:
 
     def to_dict(self, *, limit: int = 200) -> dict[str, Any]:
         """Plain data, ready for JSON; at most `limit` operands."""
-        source = self.source
         shown = []
         for line in self.tokens:
             parts: list[Any] = []
@@ -143,13 +146,8 @@ class Explanation:
                 else:
                     value = self.trace.values[self._args[token.operand]]
                     cell = named_cell(self.trace, Cell(value, token.indices))
-                    parts.append(
-                        {
-                            "text": token.text,
-                            "value": plain(token.value or 0.0),
-                            "address": cell.address,
-                        }
-                    )
+                    number = plain(token.value or 0.0)
+                    parts.append({"text": token.text, "value": number, "address": cell.address})
             shown.append(parts)
         return {
             "asked": self.asked,
@@ -159,14 +157,11 @@ class Explanation:
             "rule": self.rule.name,
             "source_kind": self.rule.source,
             "value": plain(self.value),
-            "recomputed": None if self.recomputed is None else plain(self.recomputed),
-            "difference": None if self.difference is None else plain(self.difference),
+            "recomputed": plain(self.recomputed),
+            "difference": plain(self.difference),
             "text": self.text,
             "tokens": shown,
-            "operands": [
-                {"address": each.address, "value": plain(each.value)}
-                for each in self.operands[:limit]
-            ],
+            "operands": plain(self.operands[:limit]),
             "operand_count": len(self.operands),
             "formula": self.formula,
             "module": self.module,
@@ -174,7 +169,7 @@ class Explanation:
             "op": self.cell.value.op,
             "words": self.words,
             "labels": self.labels,
-            "source": None if source is None else vars(source).copy(),
+            "source": plain(self.source),
         }
 
     def __str__(self) -> str:
@@ -229,16 +224,3 @@ def short_name(trace: "Trace", value: Value) -> str:
     if value.name == "grad" and value.of is not None:
         return f"∂{short_name(trace, trace.values[value.of])}"
     return value.name or value.address.rpartition(":")[2].partition("~")[0].rpartition(".")[2]
-
-
-def described(trace: "Trace", site: Site) -> Source:
-    """A site with the text of its function; a loaded trace brings its own."""
-    stored: Source | None = trace.stored_sites.get(id(site))
-    if stored is not None:
-        return stored
-    if site.code is None:
-        return Source("", "", site.line, site.statement, site.line, site.statement)
-    text, first = source_of(site.code)
-    return Source(
-        shown_path(site.code), site.code.co_qualname, site.line, site.statement, first, text
-    )

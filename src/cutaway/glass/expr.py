@@ -4,6 +4,7 @@ A number is itself, a string a variable, everything else a node. Nodes never cha
 what they hold. `wire` reads and writes them as JSON.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
@@ -67,11 +68,9 @@ class Op(Node):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The arguments."""
         return self.args
 
     def map(self, outer: Change, inner: Change) -> "Op":
-        """The operator on changed arguments."""
         return Op(self.head, tuple([outer(arg) for arg in self.args]))
 
 
@@ -85,11 +84,9 @@ class At(Node):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The indices, then the default."""
         return self.where if self.default is None else (*self.where, self.default)
 
     def map(self, outer: Change, inner: Change) -> "At":
-        """The cell at changed indices."""
         where = tuple([outer(part) for part in self.where])
         return At(self.operand, where, None if self.default is None else outer(self.default))
 
@@ -104,12 +101,10 @@ class Let(Node):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """What is named, and where the name is used."""
         return self.value, self.body
 
     @property
     def binds(self) -> tuple[str, ...]:
-        """The name."""
         return (self.name,)
 
     def map(self, outer: Change, inner: Change) -> "Let":
@@ -126,11 +121,9 @@ class Cast(Node):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The number."""
         return (self.value,)
 
     def map(self, outer: Change, inner: Change) -> "Cast":
-        """The same type of a changed number."""
         return Cast(self.dtype, outer(self.value))
 
 
@@ -143,16 +136,12 @@ class Reduction(Node):
 
     @property
     def binds(self) -> tuple[str, ...]:
-        """The variables that run."""
         return tuple([name for name, _ in self.ranges])
 
     @property
     def terms(self) -> int:
         """How many values the body takes."""
-        count = 1
-        for _, size in self.ranges:
-            count *= size
-        return count
+        return math.prod([size for _, size in self.ranges])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +152,9 @@ class Fold(Reduction):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The body."""
         return (self.body,)
 
     def map(self, outer: Change, inner: Change) -> "Fold":
-        """The reduction of a changed body."""
         return Fold(self.ranges, inner(self.body), self.kind)
 
 
@@ -180,7 +167,6 @@ class Arg(Reduction):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """What is compared, and the result."""
         return self.body, self.result
 
     def map(self, outer: Change, inner: Change) -> "Arg":
@@ -198,7 +184,6 @@ class Kth(Reduction):
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """What is ordered, which one, and the result."""
         return (self.body, self.nth) if self.result is None else (self.body, self.nth, self.result)
 
     def map(self, outer: Change, inner: Change) -> "Kth":

@@ -1,9 +1,8 @@
 """Which numbers of a trace go into a file of limited size: those of the view first."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cutaway.glass.values import Buffer, Value
+from cutaway.glass.values import Value
 
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
@@ -17,28 +16,16 @@ def fitting(trace: "Trace", at: str = "", limit: int | None = LIMIT) -> set[int]
     First the module that `at` lies in with all it reads, then what the run computed, then
     parameters, small ones before large ones.
     """
-    sizes = {id(buffer): _size(buffer) for buffer in _buffers(trace.values)}
-    if limit is None or sum(sizes.values()) <= limit:
+    if limit is None or trace.bytes <= limit:
         return None
     kept: set[int] = set()
     left = limit
     for value in _by_need(trace, at):
         buffer = value.buffer
-        if buffer is None or id(buffer) in kept or sizes[id(buffer)] > left:
-            continue
-        kept.add(id(buffer))
-        left -= sizes[id(buffer)]
+        if buffer is not None and id(buffer) not in kept and buffer.bytes <= left:
+            kept.add(id(buffer))
+            left -= buffer.bytes
     return kept
-
-
-def _buffers(values: list[Value]) -> Iterator[Buffer]:
-    for value in values:
-        if value.buffer is not None:
-            yield value.buffer
-
-
-def _size(buffer: Buffer) -> int:
-    return buffer.read().numel() * buffer.dtype.itemsize
 
 
 def _by_need(trace: "Trace", at: str) -> list[Value]:
@@ -52,7 +39,7 @@ def _by_need(trace: "Trace", at: str) -> list[Value]:
     read = [trace.values[arg] for value in view for arg in trace.rule(value)[1]]
 
     def later(value: Value) -> tuple[bool, int]:
-        size = 0 if value.buffer is None else _size(value.buffer)
+        size = 0 if value.buffer is None else value.buffer.bytes
         return value.op == "source" and len(value.shape) > 1 and size > 4096, size
 
     view.sort(key=lambda value: later(value)[1])

@@ -48,27 +48,24 @@ def _part(value: Any, place: int, count: int) -> Any:
     return value
 
 
-def _single(single: Any, name: str, own: dict[str, Any]) -> Tensor:
+def _single(single: Callable[..., Tensor], name: str, own: dict[str, Any]) -> Tensor:
     """Call the one-tensor form; the list forms name their arguments differently."""
     values = list(own.values())
     plain = name.removeprefix("_foreach_").rstrip("_")
     if plain in ("addcmul", "addcdiv"):
         scale = own.get("value", own.get("scalars", 1))
-        result: Tensor = single(values[0], values[1], values[2], value=_number(scale))
-        return result
+        number = scale.item() if isinstance(scale, Tensor) else scale
+        return single(*values[:3], value=number)
     if plain in ("add", "sub") and "alpha" in own:
-        result = single(values[0], values[1], alpha=own["alpha"])
-        return result
+        return single(*values[:2], alpha=own["alpha"])
     if plain in _BOUNDS:
         by_tensor, by_number = _BOUNDS[plain]
         bound = values[1]
-        result = (by_tensor if isinstance(bound, Tensor) else by_number)(values[0], bound)
+        result: Tensor = (by_tensor if isinstance(bound, Tensor) else by_number)(values[0], bound)
         return values[0].copy_(result) if name.endswith("_") else result
     if plain == "norm":
-        result = single(values[0], own.get("ord", 2), dtype=own.get("dtype"))
-        return result
-    result = single(*values)
-    return result
+        return single(values[0], own.get("ord", 2), dtype=own.get("dtype"))
+    return single(*values)
 
 
 _aten = torch.ops.aten
@@ -78,7 +75,3 @@ _BOUNDS = {
     "minimum": (_aten.minimum, _aten.clamp_max),
     "clamp_max": (_aten.minimum, _aten.clamp_max),
 }
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, Tensor) else value

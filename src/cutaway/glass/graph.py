@@ -1,4 +1,4 @@
-"""Gradients beside their tensors: autograd's graph read during the backward pass.
+"""Link gradients to their tensors: autograd's graph, read during the backward pass.
 
 A node of that graph carries the sequence number it got in the forward pass; what arrives at it is
 the gradient of what its forward operation returned.

@@ -1,4 +1,4 @@
-"""The page as one file: scripts and styles joined, a trace inside, no request to anyone.
+"""The page as one file: scripts and styles joined, a trace inside, no network requests.
 
 The page's own files live in `cutaway/web`; the server and the file show the same ones.
 """
@@ -9,7 +9,6 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -26,14 +25,14 @@ _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";$', re.MULTILI
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 LARGEST = 8 << 20  # bytes of numbers that a notebook's cell carries
 LINES = 200  # of a larger trace's tree
+KEY = "0"  # of the trace in a file
 STYLES = ("base", "frame", "map", "matrix", "inspector", "translate", "views", "play", "screens")
 
 
 @dataclass(frozen=True)
 class Carried:
-    """A trace on its way into a file: what it is, and its bytes as one stream."""
+    """A trace to embed in a file: what it is, and its bytes as one stream."""
 
-    key: str
     title: str
     kind: str  # "translation", "training" or "trace"
     bundle: bytes
@@ -95,20 +94,17 @@ def data_block(name: str, value: Any) -> str:
     return f'<script type="application/json" id="{html.escape(name)}">{text}</script>'
 
 
-def document(boot: dict[str, Any], *, carried: Sequence[Carried] = (), inline: bool) -> str:
-    """The page: with its scripts and traces inside (`inline`), or asking a server for them."""
+def document(boot: dict[str, Any], carried: Carried | None = None) -> str:
+    """The page: with its scripts and a trace inside, or asking a server for both."""
     text = web("index.html")
     blocks = [data_block("boot", boot)]
     blocks += [
         data_block(f"locale-{code}", json.loads(web(f"locales/{code}.json")))
         for code in languages()
     ]
-    blocks += [
-        f'<script type="application/octet-stream" id="trace-{html.escape(item.key)}">'
-        f"{base64.b64encode(gzip.compress(item.bundle, 6, mtime=0)).decode()}</script>"
-        for item in carried
-    ]
-    if inline:
+    if carried is not None:
+        zipped = base64.b64encode(gzip.compress(carried.bundle, 6, mtime=0)).decode()
+        blocks.append(f'<script type="application/octet-stream" id="trace-{KEY}">{zipped}</script>')
         policy = (
             f"default-src 'none'; script-src '{_hash(script())}'; style-src '{_hash(style())}'; "
             f"img-src blob: data:; base-uri 'none'; form-action 'none'"
@@ -135,23 +131,23 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def carry(
-    trace: "Trace", *, key: str = "0", title: str = "", at: str = "", limit: int | None = LIMIT
-) -> Carried:
+def carry(trace: "Trace", at: str = "", limit: int | None = LIMIT) -> Carried:
     """A trace made ready to travel in a file: of more than `limit` bytes what the view needs."""
     from cutaway.glass.store import bundle
 
     if any(value.phase in ("backward", "update") for value in trace.values):
         kind = "training"
+    elif "translation" in trace.meta or "target" in trace.labels:
+        kind = "translation"
     else:
-        told = "translation" in trace.meta or "target" in trace.labels
-        kind = "translation" if told else "trace"
+        kind = "trace"
     data = bundle(trace, fitting(trace, at, limit))
-    return Carried(key, title or str(trace.meta.get("model", "")), kind, data)
+    return Carried(str(trace.meta.get("model", "")), kind, data)
 
 
 def to_html(
-    *traces: "Trace",
+    trace: "Trace | Carried",
+    *,
     at: str = "",
     language: str = "en",
     title: str = "",
@@ -162,39 +158,20 @@ def to_html(
     Of a trace with more than `limit` bytes of numbers it holds what the view needs: the module of
     `at`, then what the run computed, then weights, small ones first. None: everything.
     """
-    carried = [
-        carry(trace, key=str(place), at=at, limit=limit) for place, trace in enumerate(traces)
-    ]
-    return carried_html(carried, at=at, language=language, title=title)
-
-
-def carried_html(
-    carried: Sequence[Carried], *, at: str = "", language: str = "en", title: str = ""
-) -> str:
-    """The file that carries these traces."""
-    kinds = {item.kind for item in carried}
-    view = "translate" if "translation" in kinds else "training" if "training" in kinds else "look"
+    carried = trace if isinstance(trace, Carried) else carry(trace, at, limit)
+    view = {"translation": "translate", "training": "training"}.get(carried.kind, "look")
     boot = {
         "served": False,
-        "name": title or carried[0].title,
-        "traces": [{"key": c.key, "title": c.title, "kind": c.kind} for c in carried],
+        "name": title or carried.title,
+        "traces": [{"key": KEY, "title": carried.title, "kind": carried.kind}],
         "start": {"view": "look" if at else view, "at": at, "lang": language},
     }
-    return document(boot, carried=carried, inline=True)
+    return document(boot, carried)
 
 
-def write_html(
-    trace: "Trace",
-    path: str | Path,
-    *,
-    at: str = "",
-    language: str = "en",
-    title: str = "",
-    limit: int | None = LIMIT,
-) -> None:
+def write_html(trace: "Trace", path: str | Path, *, at: str = "", language: str = "en") -> None:
     """Write a trace as one HTML file that works offline; what it holds: `to_html`."""
-    text = to_html(trace, at=at, language=language, title=title, limit=limit)
-    Path(path).write_text(text, encoding="utf-8")
+    Path(path).write_text(to_html(trace, at=at, language=language), encoding="utf-8")
 
 
 def page(trace: "Trace", *, height: int = 720) -> str:
@@ -202,8 +179,7 @@ def page(trace: "Trace", *, height: int = 720) -> str:
 
     A notebook keeps what it shows, so a large trace is shown as the list of its values.
     """
-    buffers = {id(value.buffer): value.buffer for value in trace.values if value.buffer is not None}
-    size = sum(buffer.bytes for buffer in buffers.values())
+    size = trace.bytes
     if size > LARGEST:
         tree = trace.tree().split("\n")
         more = [f"… and {len(tree) - LINES:,} more lines: trace.tree()"] if tree[LINES:] else []

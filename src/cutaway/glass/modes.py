@@ -54,7 +54,7 @@ class Functions(TorchFunctionMode):
             with self:  # its lines are the author's lines now
                 return decompose.scaled_dot_product_attention(*args, **kwargs)
         if func is torch.nn.functional.multi_head_attention_forward:
-            with recorder.by_statement():
+            with recorder.statements.followed():
                 result = _attention_in_steps(func, args, kwargs)
         elif func is torch.lstm and isinstance(args[1], (tuple, list)) and _plain_lstm(args):
             with self:
@@ -91,7 +91,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if isinstance(func, HigherOrderOperator):
             return self._higher_order(func, args, kwargs)
         if any(kind.__torch_dispatch__ is not _NO_DISPATCH for kind in types):
-            return NotImplemented  # a class that computes on tensors of its own: those are seen
+            return NotImplemented  # a class that wraps other tensors: their operations are recorded
         schema = schema_of(func)
         if schema.composite:
             with self:
@@ -129,7 +129,7 @@ def _any_nested(tensors: tuple[Any, ...]) -> bool:
 
 
 def _attention_in_steps(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Multi-head attention by its explicit path, which the wish for weights selects."""
+    """Multi-head attention by its explicit path, which `need_weights` selects."""
     wanted = kwargs.get("need_weights", True)
     output, weights = func(*args, **{**kwargs, "need_weights": True})
     return output, weights if wanted else None

@@ -12,7 +12,7 @@ import linecache
 import os
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -33,18 +33,11 @@ _PLUMBING = (
     os.path.dirname(os.path.abspath(os.__file__)) + os.sep + "threading",
 )
 _OPTIMIZER_BASE = os.path.join(_TORCH, "optim", "optimizer.py")
-_plain: dict[CodeType, bool] = {}
 
 
+@cache
 def is_author(code: CodeType) -> bool:
     """Whether a reader would call this code the author's: neither torch's plumbing nor ours."""
-    known = _plain.get(code)
-    if known is None:
-        known = _plain[code] = _judge(code)
-    return known
-
-
-def _judge(code: CodeType) -> bool:
     path = os.path.abspath(code.co_filename)
     if path == _OPTIMIZER_BASE:
         return False
@@ -64,16 +57,32 @@ def author_frame(start: FrameType | None) -> FrameType | None:
 
 
 @dataclass(frozen=True)
+class Function:
+    """A function as its file has it."""
+
+    file: str
+    name: str
+    first: int  # line number of its first line
+    text: str
+
+
+@dataclass(frozen=True)
 class Site:
     """A place in the source: the statement being executed and what it assigns."""
 
-    code: CodeType | None  # None in a trace read from disk
+    code: CodeType | Function  # a trace read from disk brings the text of its functions
     line: int
     end: int
     statement: str
     names: tuple[str, ...]  # what the statement assigns; several for a tuple
     exact: bool  # the expression at work is the whole right-hand side
     returns: bool  # the statement is a return: the caller may know the name
+
+    @property
+    def function(self) -> Function:
+        """The function around it."""
+        code = self.code
+        return code if isinstance(code, Function) else _function(code, code.co_filename)
 
 
 _sites: dict[tuple[CodeType, int], Site] = {}
@@ -114,16 +123,6 @@ class _File:
     statements: dict[int, ast.stmt]
 
 
-_files: dict[str, _File] = {}
-
-
-def _file(path: str) -> _File:
-    known = _files.get(path)
-    if known is None:
-        known = _files[path] = _parsed(linecache.getlines(path))
-    return known
-
-
 def _segment(lines: list[str], node: Any) -> str:
     """The text of a node; columns count bytes."""
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
@@ -133,7 +132,9 @@ def _segment(lines: list[str], node: Any) -> str:
     return b"".join(rows).decode()
 
 
-def _parsed(lines: list[str]) -> _File:
+@cache
+def _file(path: str) -> _File:
+    lines = linecache.getlines(path)
     file = _File(lines, {}, {})
     try:
         tree = ast.parse("".join(lines))
@@ -254,11 +255,8 @@ def naming(frame: FrameType) -> Naming:
     return Naming(site, names, exact, current.returns)
 
 
-def local_name(tensor: Any, owner: Any) -> tuple[str, bool] | None:
-    """What the running code calls a tensor: outermost inside the model, else innermost outside.
-
-    The flag says whether a method of the model (or of a part of it) knows it by that name.
-    """
+def local_name(tensor: Any, owner: Any) -> str | None:
+    """What the running code calls a tensor: outermost inside the model, else innermost outside."""
     inside: str | None = None
     outside: str | None = None
     frame = author_frame(sys._getframe(1))
@@ -272,29 +270,22 @@ def local_name(tensor: Any, owner: Any) -> tuple[str, bool] | None:
                 elif outside is None:
                     outside = found
         frame = frame.f_back
-    if inside is not None:
-        return inside, True
-    return (outside, False) if outside is not None else None
-
-
-def source_of(code: CodeType) -> tuple[str, int]:
-    """The text of a whole function and its first line."""
-    return _source(code, code.co_filename)
+    return outside if inside is None else inside
 
 
 @lru_cache(maxsize=1024)
-def _source(code: CodeType, _filename: str) -> tuple[str, int]:
+def _function(code: CodeType, filename: str) -> Function:
     """Kept, for finding a function's end is slow; equal code may be of two files."""
     try:
         lines, first = inspect.getsourcelines(code)
     except (OSError, TypeError):
-        return "", code.co_firstlineno
-    return "".join(lines), max(first, 1)
+        lines, first = [], code.co_firstlineno
+    return Function(_shown(filename), code.co_qualname, max(first, 1), "".join(lines))
 
 
-def shown_path(code: CodeType) -> str:
+def _shown(filename: str) -> str:
     """A file's path without the part that only this machine knows."""
-    path = os.path.abspath(code.co_filename)
+    path = os.path.abspath(filename)
     for entry in sorted(
         (os.path.abspath(part) for part in sys.path if part), key=len, reverse=True
     ):

@@ -1,4 +1,4 @@
-"""Where NaN or infinity was born."""
+"""Where NaN or infinity first appeared."""
 
 from typing import TYPE_CHECKING
 

@@ -5,6 +5,8 @@ above.
 """
 
 import math
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 
 def show(value: float, digits: int = 4) -> str:
@@ -51,13 +53,19 @@ def colour(value: float, top: float) -> str:
     return f"rgb({fade - 60},{fade},255)" if value < 0 else "default"
 
 
-def plain(value: float) -> float | str:
-    """A number for JSON, which cannot write NaN and infinity."""
-    if value != value:
-        return "nan"
-    if value in (float("inf"), float("-inf")):
-        return "inf" if value > 0 else "-inf"
-    return value
+def plain(value: Any) -> Any:
+    """A value for JSON: dataclasses as objects, NaN and infinities as text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return [plain(part) for part in value]
 
 
 def _endless(value: float) -> str:

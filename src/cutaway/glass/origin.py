@@ -1,4 +1,4 @@
-"""Which tensors a run was given, and which came into being unseen while it ran.
+"""Which tensors a run was given, and which were made unseen while it ran.
 
 A recorder sees the operations of torch in one thread. NumPy, lists, other threads and kernels of
 other libraries compute unseen; a tensor they made or changed is `unexplained`, never an input.
@@ -81,7 +81,7 @@ class Origins:
         if not wanted:
             return
         kinds = _kinds(Tensor) - _memoryless()
-        with torch._C.DisableTorchFunction(), _disable_current_modes():  # looking is no event
+        with torch._C.DisableTorchFunction(), _disable_current_modes():  # not to be recorded
             objects = gc.get_objects()  # half a million and more: chosen without a Python loop
             for tensor in compress(objects, map(kinds.__contains__, map(type, objects))):
                 self._note(tensor)

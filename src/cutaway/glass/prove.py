@@ -10,7 +10,7 @@ import numpy as np
 from cutaway.errors import TraceError
 from cutaway.glass.address import spell
 from cutaway.glass.bound import UNIT, bound, least
-from cutaway.glass.evaluate import Evaluator, evaluate
+from cutaway.glass.evaluator import Evaluator, evaluate
 from cutaway.glass.expr import Arg, At, Expr, Kth
 from cutaway.glass.functions import Array, round_to
 from cutaway.glass.rules import Rule
@@ -53,7 +53,6 @@ class Proof:
     worst: str = ""  # the cell with that error
     errors: dict[str, float] = field(default_factory=dict)  # the largest of each number type
     failures: list[Failure] = field(default_factory=list)  # the worst cell of each failed value
-    operations: dict[str, int] = field(default_factory=dict)  # proven cells by operation
 
     @property
     def complete(self) -> bool:
@@ -125,7 +124,6 @@ def prove_value(trace: "Trace", value: Value, proof: Proof) -> None:
         return
     good = _recompute(value, rule, [each.array() for each in inputs], proof)
     proof.proven += good
-    proof.operations[value.op] = proof.operations.get(value.op, 0) + good
     if rule.kind in COPIES:
         proof.copies += good
     elif rule.kind == "source":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from cutaway.glass.address import Cell, spell
-from cutaway.glass.evaluate import Evaluator
+from cutaway.glass.evaluator import Evaluator
 from cutaway.glass.expr import (
     At,
     Expr,
@@ -44,7 +44,7 @@ def behind(trace: "Trace", cell: Cell) -> Cell:
 
 
 def named_cell(trace: "Trace", cell: Cell) -> Cell:
-    """Follow views without a name, so that the reader meets the author's."""
+    """Follow views without a name to a cell that has the author's."""
     while cell.value.name is None and trace.rule(cell.value)[0].kind == "view":
         cell = behind(trace, cell)
     return cell
@@ -193,9 +193,8 @@ class _Reader:
             if mentions(expr, (name,)) or (mask is not None and mentions(mask, (name,)))
         )
         evaluator = Evaluator(self.arrays, [])
-        evaluator.bind(used)
         shape = tuple(size for _, size in used)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), evaluator.bound(used):
             keep = np.ones(shape, dtype=bool)
             if mask is not None:
                 keep = keep & (np.broadcast_to(evaluator.run(mask), shape) != 0)

@@ -1,4 +1,4 @@
-"""A run, watched: every operation of one thread, with its inputs, result, name and line.
+"""Record a run: every operation of one thread, with its inputs, result, name and line.
 
 Two modes and two pairs of hooks, all undone on leaving: the dispatch mode sees every ATen
 operation, the function mode sees what the author's line called (and swaps fused kernels for their
@@ -29,16 +29,11 @@ from torch.optim.optimizer import (
 from cutaway.glass.compiled import as_written
 from cutaway.glass.graph import GradientLinks
 from cutaway.glass.modes import Functions, Operations, abstract
-from cutaway.glass.names import (
-    READABLE_FUNCTIONS,
-    Naming,
-    author_frame,
-    is_author,
-    naming,
-)
+from cutaway.glass.names import Naming, author_frame, is_author, naming
 from cutaway.glass.origin import EXPOSES
 from cutaway.glass.schema import HIDDEN_WRITES, schema_of, slots, tensors_in, with_refs
 from cutaway.glass.select import Selection
+from cutaway.glass.statements import Statements
 from cutaway.glass.storage import key_of, same_cells
 from cutaway.glass.tensors import Module, Tensors
 from cutaway.glass.trace import Trace
@@ -83,7 +78,7 @@ def record(
 
 @dataclass(slots=True)
 class _Under:
-    """An operation under way: what was known before it ran."""
+    """An operation in progress: what was known before it ran."""
 
     call: OpCall
     tensors: list[Tensor]  # its operands
@@ -92,19 +87,8 @@ class _Under:
     begin: int  # how many values there were
 
 
-class _Tail:
-    """The last operation of the statement under way."""
-
-    __slots__ = ("key", "name", "number", "path", "value")
-
-    def __init__(self) -> None:
-        self.key: tuple[int, int] = (0, 0)
-        self.value: Value | None = None
-        self.path, self.number, self.name = "", 1, ""
-
-
 class Recorder(Tensors):
-    """The watching itself; one thread, entered once."""
+    """Records the operations of one thread; entered once."""
 
     def __init__(self, trace: Trace, model: nn.Module | None, selection: Selection) -> None:
         super().__init__(trace, model, selection)
@@ -112,7 +96,7 @@ class Recorder(Tensors):
         self.busy = 0
         self.calls: dict[str, int] = {}  # of each module so far
         self.outside: list[int] = []  # values of no module, loss if a backward follows
-        self.tail: _Tail | None = None
+        self.statements = Statements(trace)
         self.links = GradientLinks(self)
         self.updates = Updates(self)
 
@@ -211,8 +195,8 @@ class Recorder(Tensors):
         """An error of the recorder's own ends the recording; the program goes on unrecorded."""
         self.busy += 1  # for good: modes and hooks pass everything through
         if not self.trace.stopped:
-            told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            self.trace.meta["stopped"] = f"the recording ended early, the program went on: {told}"
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            self.trace.meta["stopped"] = f"the recording ended early, the program went on: {reason}"
             LOG.warning("%s", self.trace.stopped)
 
     # -- what the author's line called ------------------------------------------------------
@@ -243,37 +227,6 @@ class Recorder(Tensors):
             self.origins.escapes(tensor, method)
         if method in EXPOSES:
             self.expose(tensor)
-
-    @contextmanager
-    def by_statement(self) -> Iterator[None]:
-        """Within a function of torch whose own calls we do not see: the last operation of each
-        statement carries its name."""
-        self.tail = _Tail()
-        try:
-            yield
-        finally:
-            self._settle()
-            self.tail = None
-
-    def _settle(self) -> None:
-        """Name what the statement before computed last."""
-        tail = self.tail
-        if tail is not None and tail.value is not None:
-            self.trace.give_name(tail.value, tail.path, tail.number, tail.name)
-            tail.value = None
-
-    def _note(self, value: Value, frame: Any, found: Naming) -> None:
-        """The operation just recorded may be the last of its statement."""
-        tail = self.tail
-        assert tail is not None
-        key = (id(frame), found.site.line)
-        if key != tail.key:
-            self._settle()
-        tail.key = key
-        whole = len(found.names) == 1 and found.names[0] != "output"
-        if whole and frame.f_code.co_qualname in READABLE_FUNCTIONS:
-            path, number = self.scope
-            tail.value, tail.path, tail.number, tail.name = value, path, number, found.names[0]
 
     def assign(self, result: Any, found: Naming, frame: Any) -> Any:
         """Give the result of a statement the names it assigns."""
@@ -344,7 +297,7 @@ class Recorder(Tensors):
         outputs = list(tensors_in(result))
         seen: set[int] = set()
         for place, slot in enumerate(slots(result)):
-            if slot is None:  # a gradient nobody asked for
+            if slot is None:  # a gradient that was not asked for
                 call.outputs.append(None)
                 continue
             changed = next((t for t in targets if t is slot or same_cells(t, slot)), None)
@@ -378,8 +331,7 @@ class Recorder(Tensors):
         found = naming(frame)
         base = found.names[0] if found.names else ""
         update = self.updates.scope(frame) if self.phase == "update" else None
-        if self.tail is not None:
-            self._note(self.values[-1], frame, found)
+        self.statements.note(self.values[-1], frame, found, self.scope)
         for value in self.values[first:]:
             value.site = found.site
             value.base = base

@@ -1,6 +1,7 @@
 """What an operation's schema says of its arguments, and the tensors inside them."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import torch
@@ -37,14 +38,10 @@ class Schema:
         return bound, tensors
 
 
-_schemas: dict[Any, Schema] = {}
-
-
+@cache
 def schema_of(func: Any) -> Schema:
-    known = _schemas.get(func)
-    if known is None:
-        known = _schemas[func] = Schema(func)
-    return known
+    """The schema of an operation."""
+    return Schema(func)
 
 
 def _running_stats(bound: dict[str, Any]) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Who lives in which memory: tensors found again by storage and geometry, through writes in place.
+"""Which values lie in which memory: tensors found again by storage and geometry.
 
 A tensor is known by its storage and its layout there, not by its Python object: autograd and views
 make new objects for the same cells all the time.
@@ -51,7 +51,7 @@ def shape_of(tensor: Tensor) -> tuple[int, ...]:
 
 
 def held_elsewhere(storage: Any, ours: int) -> bool:
-    """Whether anyone beside us still holds this memory and could write to it."""
+    """Whether anything but the recorder still holds this memory and could write to it."""
     return int(torch._C._storage_Use_Count(storage._cdata)) > ours
 
 

@@ -5,6 +5,8 @@ The format is described in docs/trace-format.md.
 
 import json
 import os
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +16,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from cutaway.errors import TraceError
-from cutaway.glass.explain import Source, described
 from cutaway.glass.expr import At
 from cutaway.glass.mathml import mathml
-from cutaway.glass.names import Site
+from cutaway.glass.names import Function, Site
 from cutaway.glass.rules import Rule
 from cutaway.glass.values import DTYPES, TORCH_DTYPES, Buffer, Value
 from cutaway.glass.views import Layout, row_major
@@ -30,31 +31,38 @@ if TYPE_CHECKING:
 FORMAT, VERSION, MAGIC = "cutaway-trace", 1, b"CUTAWAY1"
 
 
-def header(
-    trace: "Trace", *, formulas: bool = True, kept: set[int] | None = None
-) -> tuple[dict[str, Any], list[Buffer]]:
+def header(trace: "Trace", kept: set[int] | None = None) -> tuple[dict[str, Any], list[Buffer]]:
     """The header as plain data, and the buffers it numbers; `kept`: only these (by identity)."""
-    return _Header(trace, formulas, kept).build()
+    return _Header(trace, kept).build()
+
+
+class _Numbered:
+    """Things by number, each once, and the row of each."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.rows: list[Any] = []
+
+    def number(self, key: Any, row: Callable[[], Any]) -> int:
+        """The number of a thing; its row is made when it is new."""
+        known = self.numbers.get(key)
+        if known is None:
+            made = row()
+            known = self.numbers[key] = len(self.rows)
+            self.rows.append(made)
+        return known
 
 
 class _Header:
-    def __init__(self, trace: "Trace", formulas: bool, kept: set[int] | None) -> None:
+    def __init__(self, trace: "Trace", kept: set[int] | None) -> None:
         self.trace = trace
         self.kept = kept
-        self.formulas = formulas
         self.modules: dict[str, int] = {path: place for place, path in enumerate(trace.modules)}
-        self.functions: dict[tuple[str, str, int], int] = {}
-        self.function_rows: list[dict[str, Any]] = []
-        self.sites: dict[int, int] = {}
-        self.site_rows: list[dict[str, Any]] = []
-        self.rules: dict[tuple[Any, ...], int] = {}
-        self.rule_rows: list[dict[str, Any]] = []
-        self.buffers: dict[int, int] = {}
-        self.buffer_list: list[Buffer] = []
+        self.functions, self.sites, self.rules, self.buffers = (_Numbered() for _ in range(4))
 
     def build(self) -> tuple[dict[str, Any], list[Buffer]]:
         values = [self._value(value) for value in self.trace.values]
-        names = {row["name"] for row in self.rule_rows}
+        names = {row["name"] for row in self.rules.rows}
         data = {
             "format": FORMAT,
             "version": VERSION,
@@ -63,21 +71,22 @@ class _Header:
             "modules": [
                 {"path": path, "class": self.trace.modules.get(path, "")} for path in self.modules
             ],
-            "functions": self.function_rows,
-            "sites": self.site_rows,
-            "rules": self.rule_rows,
+            "functions": self.functions.rows,
+            "sites": self.sites.rows,
+            "rules": self.rules.rows,
             "words": {name: words(name) for name in sorted(names)},
             "values": values,
             "aliases": self.trace.aliases,
             "buffers": [
                 {"dtype": DTYPES[buffer.dtype], "length": buffer.read().numel()}
-                for buffer in self.buffer_list
+                for buffer in self.buffers.rows
             ],
         }
-        return data, self.buffer_list
+        return data, self.buffers.rows
 
     def _value(self, value: Value) -> dict[str, Any]:
         rule, args = self.trace.rule(value)
+        site, buffer, rank = value.site, value.buffer, len(value.shape)
         row: dict[str, Any] = {
             "address": value.address,
             "op": value.op,
@@ -85,21 +94,21 @@ class _Header:
             "module": self.modules.setdefault(value.path, len(self.modules)),
             "shape": list(value.shape),
             "dtype": value.dtype,
-            "rule": self._rule(rule, len(value.shape)),
+            "rule": self.rules.number((rule, rank), lambda: self._rule(rule, rank)),
         }
         if value.name is not None:
             row["name"] = value.name
         if value.number != 1:
             row["call"] = value.number
-        if value.site is not None:
-            row["site"] = self._site(value.site)
+        if site is not None:
+            row["site"] = self.sites.number(id(site), lambda: self._site(site))
         if args:
             row["args"] = list(args)
         if value.why:
             row["why"] = value.why
-        if value.buffer is not None and (self.kept is None or id(value.buffer) in self.kept):
-            row["buffer"] = self._buffer(value.buffer)
-            offset = value.layout.offset - value.buffer.start
+        if buffer is not None and (self.kept is None or id(buffer) in self.kept):
+            row["buffer"] = self.buffers.number(id(buffer), lambda: buffer)
+            offset = value.layout.offset - buffer.start
             if offset:
                 row["offset"] = offset
             if value.layout.strides != row_major(value.shape):
@@ -112,56 +121,24 @@ class _Header:
                 row[field] = found
         return row
 
-    def _rule(self, rule: Rule, rank: int) -> int:
-        key = (rule.name, rule.kind, rule.source, rule.expr, rank)
-        known = self.rules.get(key)
-        if known is not None:
-            return known
+    def _rule(self, rule: Rule, rank: int) -> dict[str, Any]:
         row: dict[str, Any] = {"name": rule.name, "kind": rule.kind}
         if rule.expr is not None:
             row["expr"] = to_json(rule.expr)
-            if self.formulas and rule.kind != "view":
+            if rule.kind != "view":
                 row["formula"] = mathml(rule.expr, rank)
         if rule.source is not None:
             row["source"] = rule.source
-        self.rule_rows.append(row)
-        self.rules[key] = len(self.rule_rows) - 1
-        return self.rules[key]
+        return row
 
-    def _site(self, site: Site) -> int:
-        known = self.sites.get(id(site))
-        if known is not None:
-            return known
-        source = described(self.trace, site)
-        key = (source.file, source.function, source.first)
-        function = self.functions.get(key)
-        if function is None:
-            function = self.functions[key] = len(self.function_rows)
-            self.function_rows.append(
-                {
-                    "file": source.file,
-                    "name": source.function,
-                    "first": source.first,
-                    "text": source.text,
-                }
-            )
-        self.site_rows.append(
-            {
-                "function": function,
-                "line": site.line,
-                "end": site.end,
-                "statement": site.statement,
-            }
-        )
-        self.sites[id(site)] = len(self.site_rows) - 1
-        return self.sites[id(site)]
-
-    def _buffer(self, buffer: Buffer) -> int:
-        known = self.buffers.get(id(buffer))
-        if known is None:
-            known = self.buffers[id(buffer)] = len(self.buffer_list)
-            self.buffer_list.append(buffer)
-        return known
+    def _site(self, site: Site) -> dict[str, Any]:
+        function = site.function
+        return {
+            "function": self.functions.number(function, lambda: asdict(function)),
+            "line": site.line,
+            "end": site.end,
+            "statement": site.statement,
+        }
 
 
 def raw(tensor: Tensor) -> bytes:
@@ -174,7 +151,7 @@ def raw(tensor: Tensor) -> bytes:
 
 def bundle(trace: "Trace", kept: set[int] | None = None) -> bytes:
     """Header and buffers as one stream; `kept`: only these buffers (by identity)."""
-    data, buffers = header(trace, kept=kept)
+    data, buffers = header(trace, kept)
     start = 0
     for row, buffer in zip(data["buffers"], buffers, strict=True):
         row["start"] = start
@@ -216,7 +193,7 @@ class _Stored(Buffer):
 
     @property
     def is_lost(self) -> bool:
-        """Never: the file has them."""
+        """Never: they can be read from the file."""
         return False
 
     def read(self) -> Tensor:
@@ -237,8 +214,8 @@ def load(path: str | Path) -> "Trace":
     except (OSError, SafetensorError) as error:
         raise TraceError(f"{folder} is no trace: {error}; give a folder trace.save wrote") from None
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, nested without end
-        told = " ".join(str(error).split())[:200]
-        raise TraceError(f"{folder / 'trace.json'} is not valid JSON: {told}") from None
+        reason = " ".join(str(error).split())[:200]
+        raise TraceError(f"{folder / 'trace.json'} is not valid JSON: {reason}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise TraceError(f"{folder / 'trace.json'} is no trace; expected format {FORMAT!r}")
     if data.get("version") != VERSION:
@@ -275,19 +252,13 @@ def _fill(trace: "Trace", data: dict[str, Any], file: Any) -> None:
         for place, row in enumerate(data["buffers"])
     ]
     rules = [_rule(row) for row in data["rules"]]
-    sites = []
-    for row in data["sites"]:
-        function = data["functions"][row["function"]]
-        site = Site(None, row["line"], row["end"], row["statement"], (), False, False)
-        sites.append(site)
-        trace.stored_sites[id(site)] = Source(
-            function["file"],
-            function["name"],
-            row["line"],
-            row["statement"],
-            function["first"],
-            function["text"],
+    functions = [Function(**row) for row in data["functions"]]
+    sites = [
+        Site(
+            functions[row["function"]], row["line"], row["end"], row["statement"], (), False, False
         )
+        for row in data["sites"]
+    ]
     for place, row in enumerate(data["values"]):
         shape = tuple(row["shape"])
         strides = tuple(row["strides"]) if "strides" in row else row_major(shape)

@@ -124,7 +124,7 @@ class Tensors:
         return self._view(tensor, memory, root)
 
     def _view(self, tensor: Tensor, memory: Memory, root: Value) -> Value:
-        """A layout of known memory that no operation told us about."""
+        """A view of known memory that no recorded operation made."""
         same = root.dtype == DTYPES.get(tensor.dtype)
         value = self.new(
             "view" if same else "opaque", "alias", tensor, memory.buffer if same else None
@@ -144,31 +144,25 @@ class Tensors:
             return self.values[known[1]]
         value = self.new("source", "source", tensor, None)
         value.source = "input" if self.origins.was_there(tensor) else "unexplained"
-        value.site = None
-        for path, kind, _ in self.named.get(id(tensor), ()):
-            value.source = kind
-            self.trace.give_name(value, *_owner(path))
-            break
+        if id(tensor) in self.named:
+            address, value.source, _ = self.named[id(tensor)][0]
+            path, _, name = address.rpartition(".")
+            self.trace.give_name(value, path, 1, name)
         self.unreadable[id(tensor)] = tensor, value.id
         return value
 
     def _source(self, tensor: Tensor, storage: Any) -> Value:
         """A tensor no recorded operation made: given to the run, a literal, or unexplained."""
         kind = self.origins.kind(tensor, storage, created=self.creating)
-        name, path, whole = None, "", tensor
-        for candidate, found, known in self.named.get(storage._cdata, ()):
-            path, _, name = candidate.rpartition(".")
-            kind, whole = found if kind != "unexplained" else kind, known
-            break
-        if name is None:
+        known = self.named.get(storage._cdata, [])
+        if known:
+            address, given, whole = known[0]
+            path, _, name = address.rpartition(".")
+            kind = kind if kind == "unexplained" else given
+        else:
+            path, name, whole = "", local_name(tensor, self.model) or kind, tensor
             if tensor._is_view() and tensor._base is not None and mostly(tensor, storage):
                 whole = tensor._base
-            found_name = local_name(tensor, self.model)
-            if found_name is None:
-                name = kind
-            else:
-                name, _ = found_name
-        buffer: Buffer | None
         if mostly(whole, storage):
             buffer = Buffer(storage, whole.dtype)
         else:  # a small window on a large storage: its own copy is enough
@@ -176,22 +170,16 @@ class Tensors:
             buffer = window(whole, storage)
         value = self.new("source", "source", whole, buffer)
         value.source = kind
-        value.site = None
-        value.path, value.number = path, 1
         memory = self.memory.get(storage._cdata)
         if memory is None:
             live = buffer if buffer.storage is not None else None
             memory = self.memory[storage._cdata] = Memory(storage, live, value.id)
         memory.known[geometry(whole)] = value.id
-        if not self.named.get(storage._cdata):
-            if whole is not tensor and whole.numel() != tensor.numel():
-                self.trace.give_name(value, path, 1, f"{name}_whole")
-            else:
-                self.trace.give_name(value, path, 1, name)
-        else:
-            self.trace.give_name(value, path, 1, name)
-            for candidate, _, _ in self.named[storage._cdata][1:]:
-                self.trace.alias(candidate, value)
+        if not known and whole.numel() != tensor.numel():
+            name = f"{name}_whole"
+        self.trace.give_name(value, path, 1, name)
+        for address, _, _ in known[1:]:
+            self.trace.alias(address, value)
         if geometry(whole) != geometry(tensor):
             return self.find(tensor)
         return value
@@ -215,7 +203,6 @@ class Tensors:
         buffer = Buffer(storage, whole.dtype)
         value = self.new("source", "source", whole, buffer)
         value.source, value.before = "unexplained", root.id
-        value.site = None
         name = root.name or root.base or "unexplained"
         self.trace.give_name(value, root.path, root.number, name)
         memory.buffer, memory.root, memory.known = buffer, value.id, {geometry(whole): value.id}
@@ -335,12 +322,6 @@ class Tensors:
                     weak = StorageWeakRef(buffer.storage)  # type: ignore[no-untyped-call]
                     memory.storage = weak  # keeps the address ours
                 buffer.storage = buffer.flat = None
-
-
-def _owner(address: str) -> tuple[str, int, str]:
-    """Module path, call number and name of a parameter."""
-    path, _, name = address.rpartition(".")
-    return path, 1, name
 
 
 def _unwrapped(tensor: Tensor) -> Tensor:

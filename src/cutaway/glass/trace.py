@@ -36,7 +36,6 @@ class Trace:
         self._weak: set[int] = set()
         self._addresses: dict[str, int] = {}
         self._found: dict[int, Found] = {}
-        self.stored_sites: dict[int, Any] = {}  # source text of a loaded trace
         self.sealed = False
 
     # -- names, while recording ---------------------------------------------------------------
@@ -139,6 +138,12 @@ class Trace:
     def stopped(self) -> str:
         """Why the recording ended before its block did; empty if it did not."""
         return str(self.meta.get("stopped", ""))
+
+    @property
+    def bytes(self) -> int:
+        """How much memory its numbers take."""
+        buffers = {id(value.buffer): value.buffer for value in self.values}
+        return sum(buffer.bytes for buffer in buffers.values() if buffer is not None)
 
     # -- looking things up --------------------------------------------------------------------
 

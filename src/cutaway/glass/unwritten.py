@@ -5,17 +5,15 @@ has no known origin. Copies, joins and writes in place carry the unwritten cells
 operation reads them.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cutaway.glass.evaluate import evaluate
+from cutaway.glass.evaluator import evaluate
+from cutaway.glass.functions import Array
 
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
-
-Array = NDArray[Any]
 
 CARRY = frozenset(["view", "join", "lookup", "scatter"])
 

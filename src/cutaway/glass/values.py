@@ -30,7 +30,7 @@ TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
 class Buffer:
     """The numbers of one storage at one moment, shared by all views of it.
 
-    While nobody writes to the storage it is the live one; before a write it becomes a copy.
+    It is the live storage until something writes to it; before a write it becomes a copy.
     """
 
     __slots__ = ("changed", "checksum", "dtype", "flat", "kept", "start", "storage")

@@ -22,32 +22,21 @@ class Layout:
     @property
     def cells(self) -> int:
         """How many cells it has."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
     @property
     def end(self) -> int:
         """One past the last position it touches."""
         if self.cells == 0:
             return self.offset
-        return (
-            1
-            + self.offset
-            + sum(
-                (size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)
-            )
-        )
+        steps = zip(self.shape, self.strides, strict=True)
+        return 1 + self.offset + sum((size - 1) * stride for size, stride in steps)
 
     @property
     def nests(self) -> bool:
         """Whether a position belongs to one cell only and can be solved digit by digit."""
         reach = 0
-        for size, stride in sorted(
-            (pair[::-1] for pair in zip(self.strides, self.shape, strict=True)),
-            key=lambda pair: pair[1],
-        ):
+        for stride, size in sorted(zip(self.strides, self.shape, strict=True)):
             if size == 1:
                 continue
             if stride <= reach:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cutaway.glass.evaluate import Evaluator
+from cutaway.glass.evaluator import Evaluator
 from cutaway.glass.expr import (
     Arg,
     At,
@@ -163,8 +163,7 @@ class Writer:
     def _places(self, ranges: Ranges, body: Expr) -> tuple[Array, Array]:
         """Values of the body at every place, and the flat numbers of those that count as terms."""
         evaluator = Evaluator(self.operands, [])
-        evaluator.bind(ranges)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), evaluator.bound(ranges):
             values = evaluator.full(evaluator.run(body), ranges).astype(np.float64)
             match body:
                 case Op("where", (test, _, 0)):

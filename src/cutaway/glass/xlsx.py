@@ -1,6 +1,6 @@
 """Values as a spreadsheet whose formulas recompute them.
 
-One sheet a value: the last axis runs along the columns, the one before along the rows, further
+One sheet per value: the last axis runs along the columns, the one before along the rows, further
 axes stack blocks below each other. A computed cell is a formula over the cells of its operands;
 what was not computed in the chosen part is a number. −∞, which a sheet cannot hold, is −1E+300.
 """
@@ -142,20 +142,20 @@ class _Book(Sheets):
     # -- writing ----------------------------------------------------------------------------
 
     def write(self, workbook: Any, path: Path) -> None:
-        """Contents first, then a sheet a value."""
+        """Contents first, then one sheet per value."""
         contents = workbook.active
         contents.title = "contents"
         contents.append(["sheet", "address", "shape", "statement"])
         for number in sorted(self.cells):
             value = self.trace.values[number]
-            told = [
+            row_texts = [
                 self.sheets[value.id],
                 value.address,
                 " × ".join(map(str, value.shape)),
                 value.site.statement if value.site is not None else value.source,
             ]
             line = contents.max_row + 1
-            for column, text in enumerate(told, start=1):
+            for column, text in enumerate(row_texts, start=1):
                 _write_text(contents.cell(line, column), text or "")
             sheet = workbook.create_sheet(self.sheets[value.id])
             _write_text(sheet.cell(1, 1), value.address)

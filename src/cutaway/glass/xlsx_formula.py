@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cutaway.glass.evaluate import Evaluator
+from cutaway.glass.evaluator import Evaluator
 from cutaway.glass.expr import At, Expr, Fold, Let, Op, at_cell, mentions, substitute
 from cutaway.glass.values import Value
 

@@ -83,17 +83,13 @@ def _on_the_small_model(factor: float) -> Step:
     section = TEXT.section(
         "amplitude", factor=factor, here=small_model(factor), total=total, without=words[0]
     )
-    return section.step(
-        pictures=(section.picture("words", "curves", section.series("words", FACTORS, words)),),
-        matrices=(section.matrix("words", [words], columns=_names(FACTORS)),),
-        controls=(section.control("amplitude", "slider", factor, (0.0, 3.0, 0.25)),),
-        claims=(
-            section.claim("right", words[FACTORS.index(1.0)] == 0),
-            section.claim("wrong", words[0] > 0),
-            section.claim("learns", learns == ["amplitude"]),
-        ),
-        codes=("C7",),
-    )
+    section.picture("words", "curves", section.series("words", FACTORS, words))
+    section.matrix("words", [words], columns=_names(FACTORS))
+    section.control("amplitude", "slider", factor, (0.0, 3.0, 0.25))
+    section.claim("right", words[FACTORS.index(1.0)] == 0)
+    section.claim("wrong", words[0] > 0)
+    section.claim("learns", learns == ["amplitude"])
+    return section.step("C7")
 
 
 def _on_a_translator(inputs: LessonInputs, factor: float) -> Step:
@@ -109,11 +105,9 @@ def _on_a_translator(inputs: LessonInputs, factor: float) -> Step:
         factor=factor,
         listed="\n".join(f"{a} → {b}" for a, b in zip(SENTENCES, chosen, strict=True)),
     )
-    return section.step(
-        matrices=(section.matrix("words", [counts], columns=_names(tried)),),
-        claims=(section.claim("alike", without[-1] == without[-2]),),
-        codes=("C7",),
-    )
+    section.matrix("words", [counts], columns=_names(tried))
+    section.claim("alike", without[-1] == without[-2])
+    return section.step("C7")
 
 
 def _names(factors: Iterable[float]) -> list[str]:

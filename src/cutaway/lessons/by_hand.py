@@ -58,7 +58,8 @@ def steps(_: LessonInputs) -> Iterator[Step]:
 def _sentences() -> Step:
     words = len(raw_words())
     section = TEXT.section("sentences", listed="\n".join(thrones().sentences), words=words)
-    return section.step(claims=(section.claim("words", words == 30),), codes=("A1",))
+    section.claim("words", words == 30)
+    return section.step("A1")
 
 
 def _vocabulary() -> Step:
@@ -67,11 +68,9 @@ def _vocabulary() -> Step:
     spaces, spelled, lower = counts
     section = TEXT.section("vocabulary", words=len(raw), spaces=spaces, bare=spelled, lower=lower)
     rules = section.labels("spaces", "bare", "lower")
-    return section.step(
-        pictures=(section.picture("size", "bars", Series("", (0, 1, 2), counts, rules)),),
-        claims=(section.claim("counts", counts == (25, 24, 23)),),
-        codes=("A2",),
-    )
+    section.picture("size", "bars", Series("", (0, 1, 2), counts, rules))
+    section.claim("counts", counts == (25, 24, 23))
+    return section.step("A2")
 
 
 def _ids() -> Step:
@@ -84,14 +83,10 @@ def _ids() -> Step:
         you=ids()["you"],
         sentence=" ".join(lines[1]),
     )
-    return section.step(
-        matrices=(
-            section.matrix("table", [list(ids().values())], columns=list(ids())),
-            section.matrix("sentence", [numbered[1]], columns=lines[1]),
-        ),
-        claims=(section.claim("back", [words_of(line) for line in numbered] == lines),),
-        codes=("A3",),
-    )
+    section.matrix("table", [list(ids().values())], columns=list(ids()))
+    section.matrix("sentence", [numbered[1]], columns=lines[1])
+    section.claim("back", [words_of(line) for line in numbered] == lines)
+    return section.step("A3")
 
 
 def _pieces() -> Step:
@@ -111,15 +106,11 @@ def _pieces() -> Step:
         many=shares[-1],
     )
     names = [str(one) for one in SIZES]
-    return section.step(
-        matrices=(section.matrix("pieces", [tokens], columns=tokenizer.pieces(tokens)),),
-        pictures=(section.picture("share", "bars", section.series("share", SIZES, shares, names)),),
-        claims=(
-            section.claim("grows", shares == sorted(shares) and shares[0] < shares[-1]),
-            section.claim("lossless", tokenizer.decode(tokens) == sentence),
-        ),
-        codes=("A3",),
-    )
+    section.matrix("pieces", [tokens], columns=tokenizer.pieces(tokens))
+    section.picture("share", "bars", section.series("share", SIZES, shares, names))
+    section.claim("grows", shares == sorted(shares) and shares[0] < shares[-1])
+    section.claim("lossless", tokenizer.decode(tokens) == sentence)
+    return section.step("A3")
 
 
 def pieces_of(size: int) -> Tokenizer:
@@ -139,17 +130,11 @@ def _reads(trace: Trace, so_far: Sequence[str]) -> Step:
     numbered = [ids()[word] for word in wrapped]
     start = figures.given("by_hand", "start")[0] + numbers(trace, "decoder.positions.positions")[0]
     section = TEXT.section("reads", right=thrones().continuation)
-    return section.step(
-        matrices=(
-            section.matrix("reads", [numbered[:-1]], columns=wrapped[:-1]),
-            section.matrix("predicts", [numbered[1:]], columns=wrapped[1:]),
-            section.matrix("input", states, so_far, D6),
-        ),
-        claims=(section.claim("start", (states[0] - start).abs().max() < 1e-12),),
-        trace=trace,
-        show="decoder.states[0,0,0]",
-        codes=("A18", "A19"),
-    )
+    section.matrix("reads", [numbered[:-1]], columns=wrapped[:-1])
+    section.matrix("predicts", [numbered[1:]], columns=wrapped[1:])
+    section.matrix("input", states, so_far, D6)
+    section.claim("start", (states[0] - start).abs().max() < 1e-12)
+    return section.step("A18", "A19", trace=trace, show="decoder.states[0,0,0]")
 
 
 def _masked(trace: Trace, so_far: Sequence[str]) -> Step:
@@ -157,21 +142,11 @@ def _masked(trace: Trace, so_far: Sequence[str]) -> Step:
     masked, weights = numbers(trace, f"{head}.masked"), numbers(trace, f"{head}.weights")
     normed = numbers(trace, f"{LAYER}.self_attention_add_norm.normed")
     section = TEXT.section("masked")
-    return section.step(
-        matrices=(
-            section.matrix("masked", masked, so_far, so_far, digits=3),
-            section.matrix("weights", weights, so_far, so_far),
-            section.matrix("norm", normed, so_far, D6),
-        ),
-        claims=(
-            section.claim(
-                "above", bool((weights.triu(1) == 0).all()) and float(weights[0, 0]) == 1.0
-            ),
-        ),
-        trace=trace,
-        show=f"{head}.masked[0,0,1,2]",
-        codes=("A20", "A10"),
-    )
+    section.matrix("masked", masked, so_far, so_far, digits=3)
+    section.matrix("weights", weights, so_far, so_far)
+    section.matrix("norm", normed, so_far, D6)
+    section.claim("above", bool((weights.triu(1) == 0).all()) and float(weights[0, 0]) == 1.0)
+    return section.step("A20", "A10", trace=trace, show=f"{head}.masked[0,0,1,2]")
 
 
 def _cross(trace: Trace, so_far: Sequence[str]) -> Step:
@@ -180,23 +155,13 @@ def _cross(trace: Trace, so_far: Sequence[str]) -> Step:
     with_the = recorded(article_model(), thrones().prompt.split(), so_far)
     rows, more = numbers(with_the, f"{head}.weights").shape
     section = TEXT.section("cross", rows=len(weights), columns=weights.shape[1], more=more)
-    return section.step(
-        matrices=(
-            section.matrix("query", numbers(trace, f"{head}.query"), so_far, D4),
-            section.matrix("key", numbers(trace, f"{head}.key"), figures.WORDS, D4),
-            section.matrix("weights", weights, so_far, figures.WORDS),
-            section.matrix(
-                "output", numbers(trace, f"{LAYER}.feed_forward_add_norm.normed"), so_far, D6
-            ),
-        ),
-        claims=(
-            section.claim("sources", _asks_the_encoder(trace, head)),
-            section.claim("shape", (rows, more) == (len(so_far), len(thrones().prompt.split()))),
-        ),
-        trace=trace,
-        show=f"{head}.weights[0,0,0,0]",
-        codes=("A20",),
-    )
+    section.matrix("query", numbers(trace, f"{head}.query"), so_far, D4)
+    section.matrix("key", numbers(trace, f"{head}.key"), figures.WORDS, D4)
+    section.matrix("weights", weights, so_far, figures.WORDS)
+    section.matrix("output", numbers(trace, f"{LAYER}.feed_forward_add_norm.normed"), so_far, D6)
+    section.claim("sources", _asks_the_encoder(trace, head))
+    section.claim("shape", (rows, more) == (len(so_far), len(thrones().prompt.split())))
+    return section.step("A20", trace=trace, show=f"{head}.weights[0,0,0,0]")
 
 
 def _asks_the_encoder(trace: Trace, head: str) -> bool:
@@ -226,25 +191,17 @@ def _logits(trace: Trace, so_far: Sequence[str]) -> Step:
     words = list(ids())[1:]
     section = TEXT.section("logits")
     bars = Series("", list(range(len(words))), logits[0, 1:].tolist(), words)
-    return section.step(
-        matrices=(
-            section.matrix("logits", logits, so_far, list(ids()), digits=2),
-            section.matrix(
-                "least",
-                [list(least.values())],
-                columns=list(least),
-                printed=[[figures.LOGITS[word] for word in least]],
-            ),
-        ),
-        pictures=(section.picture("logits", "bars", bars),),
-        claims=(
-            section.claim("alone", (alone[0] - logits[0]).abs().max() < 1e-12),
-            section.claim("impossible", all(least[word] > figures.LOGITS[word] for word in least)),
-        ),
-        trace=trace,
-        show="output.logits[0,0,7]",
-        codes=("A22",),
+    section.matrix("logits", logits, so_far, list(ids()), digits=2)
+    section.matrix(
+        "least",
+        [list(least.values())],
+        columns=list(least),
+        printed=[[figures.LOGITS[word] for word in least]],
     )
+    section.picture("logits", "bars", bars)
+    section.claim("alone", (alone[0] - logits[0]).abs().max() < 1e-12)
+    section.claim("impossible", all(least[word] > figures.LOGITS[word] for word in least))
+    return section.step("A22", trace=trace, show="output.logits[0,0,7]")
 
 
 def _probabilities() -> Step:
@@ -258,14 +215,10 @@ def _probabilities() -> Step:
         ratio=softmax[0, you] / softmax[0, i],
         printed=printed[you] / printed[i],
     )
-    return section.step(
-        matrices=(
-            section.matrix("logits", logits, columns=shown, digits=2),
-            section.matrix("softmax", softmax, columns=shown, printed=[printed], tolerance=0.002),
-        ),
-        claims=(section.claim("winner", int(softmax.argmax()) == you),),
-        codes=("A23",),
-    )
+    section.matrix("logits", logits, columns=shown, digits=2)
+    section.matrix("softmax", softmax, columns=shown, printed=[printed], tolerance=0.002)
+    section.claim("winner", int(softmax.argmax()) == you)
+    return section.step("A23")
 
 
 def _feedback() -> Step:
@@ -273,11 +226,9 @@ def _feedback() -> Step:
     before = continued(article_model(), prompt)
     said = " ".join(before.words)
     section = TEXT.section("feedback", prompt=prompt, said=said, limit=LIMIT, right=right)
-    return section.step(
-        matrices=(section.matrix("chances", [before.chances], columns=before.words),),
-        claims=(section.claim("untrained", said != f"{right} <end>"),),
-        codes=("A24",),
-    )
+    section.matrix("chances", [before.chances], columns=before.words)
+    section.claim("untrained", said != f"{right} <end>")
+    return section.step("A24")
 
 
 def _training() -> Step:
@@ -285,12 +236,10 @@ def _training() -> Step:
     ends = (losses[0], losses[-1])
     section = TEXT.section("training", updates=UPDATES)
     curve = section.series("loss", list(range(1, UPDATES + 1)), losses)
-    return section.step(
-        pictures=(section.picture("loss", "curves", curve),),
-        matrices=(section.matrix("loss", [ends], columns=section.labels("first", "last")),),
-        claims=(section.claim("falls", ends[0] > 3 and ends[1] < 0.01),),
-        codes=("A4", "A7"),
-    )
+    section.picture("loss", "curves", curve)
+    section.matrix("loss", [ends], columns=section.labels("first", "last"))
+    section.claim("falls", ends[0] > 3 and ends[1] < 0.01)
+    return section.step("A4", "A7")
 
 
 def _continuation() -> Step:
@@ -311,23 +260,15 @@ def _continuation() -> Step:
         given2=given2,
         given3=given3,
     )
-    return section.step(
-        matrices=[
-            section.matrix(key, [run.chances], columns=run.words)
-            for key, run in zip(("first", "second", "third"), runs.values(), strict=True)
-        ],
-        claims=(
-            section.claim(
-                "all",
-                all(runs[given].words == [*follows.split(), "<end>"] for given, follows in PAIRS),
-            ),
-            section.claim("says", said[:-1] == right.split()),
-            section.claim("cells", proof.complete),
-        ),
-        trace=trace,
-        show=f"probabilities[0,0,{ids()['you']}]",
-        codes=("A23", "A24", "A25"),
+    for key, run in zip(("first", "second", "third"), runs.values(), strict=True):
+        section.matrix(key, [run.chances], columns=run.words)
+    section.claim(
+        "all",
+        all(runs[given].words == [*follows.split(), "<end>"] for given, follows in PAIRS),
     )
+    section.claim("says", said[:-1] == right.split())
+    section.claim("cells", proof.complete)
+    return section.step("A23", "A24", "A25", trace=trace, show=f"probabilities[0,0,{ids()['you']}]")
 
 
 LESSON = Lesson("by-hand", steps)

@@ -66,63 +66,37 @@ def _one(trace: Trace, step: str, key: str, address: str, name: str, cell: str, 
     section = TEXT.section(step)
     (inherited,) = TEXT.names("shared", "inherited")
     values = numbers(trace, address)
-    return section.step(
-        matrices=(
-            section.matrix(key, values, WORDS, D6, printed=printed(name), note=inherited, digits=3),
-        ),
-        trace=trace,
-        show=f"{address}{cell}",
-        codes=(code,),
-    )
+    section.matrix(key, values, WORDS, D6, printed=printed(name), note=inherited, digits=3)
+    return section.step(code, trace=trace, show=f"{address}{cell}")
 
 
 def _embedding(trace: Trace) -> Step:
     embedding = numbers(trace, "embedding.tokens")
     section = TEXT.section("embedding")
-    return section.step(
-        matrices=(section.matrix("embedding", embedding, WORDS, D6),),
-        claims=(section.claim("range", ((embedding >= 0) & (embedding <= 1)).all()),),
-        trace=trace,
-        show="embedding.tokens[0,0,0]",
-        codes=("A4",),
-    )
+    section.matrix("embedding", embedding, WORDS, D6)
+    section.claim("range", ((embedding >= 0) & (embedding <= 1)).all())
+    return section.step("A4", trace=trace, show="embedding.tokens[0,0,0]")
 
 
 def _positions(trace: Trace) -> Step:
     positions = numbers(trace, "encoder.positions.positions")
     section = TEXT.section("positions")
-    return section.step(
-        matrices=(
-            section.matrix(
-                "positions", positions, WORDS, D6, printed=printed("PE"), tolerance=6e-5
-            ),
-        ),
-        claims=(section.claim("first", positions[0].tolist() == [0, 1, 0, 1, 0, 1]),),
-        trace=trace,
-        show="encoder.positions.positions[1,1]",
-        codes=("A5",),
-    )
+    section.matrix("positions", positions, WORDS, D6, printed=printed("PE"), tolerance=6e-5)
+    section.claim("first", positions[0].tolist() == [0, 1, 0, 1, 0, 1])
+    return section.step("A5", trace=trace, show="encoder.positions.positions[1,1]")
 
 
 def _projections(trace: Trace) -> Step:
     query, key, value = (numbers(trace, f"{HEAD}.{name}") for name in ("query", "key", "value"))
     (inherited,) = TEXT.names("shared", "inherited")
     section = TEXT.section("projections")
-    return section.step(
-        matrices=(
-            section.matrix("query", query, WORDS, D4, printed=printed("Q"), note=inherited),
-            section.matrix("key", key, WORDS, D4, printed=printed("K"), note=inherited),
-            section.matrix("value", value, WORDS, D4),
-            section.matrix("printed", _value_of_printed(), WORDS, D4, printed=printed("V")),
-        ),
-        claims=(
-            section.claim("copy", torch.equal(printed("V"), printed("Q"))),
-            section.claim("differ", not torch.equal(given("W_Q"), given("W_V"))),
-        ),
-        trace=trace,
-        show=f"{HEAD}.query[0,0,0,0]",
-        codes=("A7",),
-    )
+    section.matrix("query", query, WORDS, D4, printed=printed("Q"), note=inherited)
+    section.matrix("key", key, WORDS, D4, printed=printed("K"), note=inherited)
+    section.matrix("value", value, WORDS, D4)
+    section.matrix("printed", _value_of_printed(), WORDS, D4, printed=printed("V"))
+    section.claim("copy", torch.equal(printed("V"), printed("Q")))
+    section.claim("differ", not torch.equal(given("W_Q"), given("W_V")))
+    return section.step("A7", trace=trace, show=f"{HEAD}.query[0,0,0,0]")
 
 
 def _value_of_printed() -> Tensor:
@@ -142,35 +116,19 @@ def _scores(trace: Trace) -> Step:
     scores = numbers(trace, f"{HEAD}.scores")
     (inherited,) = TEXT.names("shared", "inherited")
     section = TEXT.section("scores")
-    return section.step(
-        matrices=(
-            section.matrix(
-                "scores", scores, WORDS, WORDS, printed=printed("QKt"), note=inherited, digits=3
-            ),
-        ),
-        claims=(
-            section.claim("printed", (stepwise()["scores"] - printed("QKt")).abs().max() < 1e-9),
-        ),
-        trace=trace,
-        show=f"{HEAD}.scores[0,0,0,0]",
-        codes=("A8",),
-    )
+    section.matrix("scores", scores, WORDS, WORDS, printed=printed("QKt"), note=inherited, digits=3)
+    section.claim("printed", (stepwise()["scores"] - printed("QKt")).abs().max() < 1e-9)
+    return section.step("A8", trace=trace, show=f"{HEAD}.scores[0,0,0,0]")
 
 
 def _scaled(trace: Trace) -> Step:
     steps, wrong = stepwise(), printed("scaled")
     by_root_6 = steps["scores"] / math.sqrt(6)
     section = TEXT.section("scaled")
-    return section.step(
-        matrices=(
-            section.matrix("scaled", numbers(trace, f"{HEAD}.scaled"), WORDS, WORDS, digits=3),
-            section.matrix("printed", steps["scaled"], WORDS, WORDS, printed=wrong, digits=3),
-        ),
-        claims=(section.claim("root", (by_root_6 - wrong).abs().max() < 0.0025),),
-        trace=trace,
-        show=f"{HEAD}.scaled[0,0,0,0]",
-        codes=("A9",),
-    )
+    section.matrix("scaled", numbers(trace, f"{HEAD}.scaled"), WORDS, WORDS, digits=3)
+    section.matrix("printed", steps["scaled"], WORDS, WORDS, printed=wrong, digits=3)
+    section.claim("root", (by_root_6 - wrong).abs().max() < 0.0025)
+    return section.step("A9", trace=trace, show=f"{HEAD}.scaled[0,0,0,0]")
 
 
 def _mask(trace: Trace) -> Step:
@@ -179,16 +137,10 @@ def _mask(trace: Trace) -> Step:
     hidden = int((~allowed).sum())
     masked = scaled.masked_fill(~allowed, -math.inf)
     section = TEXT.section("mask", hidden=hidden)
-    return section.step(
-        matrices=(section.matrix("masked", masked, WORDS, WORDS, digits=3),),
-        claims=(
-            section.claim("none", torch.equal(numbers(trace, f"{HEAD}.masked"), scaled)),
-            section.claim("causal", hidden == 15),
-        ),
-        trace=trace,
-        show=f"{HEAD}.masked[0,0,0,1]",
-        codes=("A10",),
-    )
+    section.matrix("masked", masked, WORDS, WORDS, digits=3)
+    section.claim("none", torch.equal(numbers(trace, f"{HEAD}.masked"), scaled))
+    section.claim("causal", hidden == 15)
+    return section.step("A10", trace=trace, show=f"{HEAD}.masked[0,0,0,1]")
 
 
 def _weights(trace: Trace) -> Step:
@@ -202,16 +154,10 @@ def _weights(trace: Trace) -> Step:
         factor=math.exp(best - second),
         weight=weights[0, 0],
     )
-    return section.step(
-        matrices=(
-            section.matrix("weights", weights, WORDS, WORDS),
-            section.matrix("printed", from_printed, WORDS, WORDS, printed=printed("softmax")),
-        ),
-        claims=(section.claim("rows", (weights.sum(-1) - 1).abs().max() < 1e-12),),
-        trace=trace,
-        show=f"{HEAD}.weights[0,0,0,0]",
-        codes=("A11",),
-    )
+    section.matrix("weights", weights, WORDS, WORDS)
+    section.matrix("printed", from_printed, WORDS, WORDS, printed=printed("softmax"))
+    section.claim("rows", (weights.sum(-1) - 1).abs().max() < 1e-12)
+    return section.step("A11", trace=trace, show=f"{HEAD}.weights[0,0,0,0]")
 
 
 def _context(trace: Trace) -> Step:
@@ -219,16 +165,10 @@ def _context(trace: Trace) -> Step:
     right_v = printed("softmax") @ _value_of_printed()
     copied = printed("softmax") @ printed("V")
     section = TEXT.section("context")
-    return section.step(
-        matrices=(
-            section.matrix("context", context, WORDS, D4, printed=wrong),
-            section.matrix("right_v", right_v, WORDS, D4, printed=wrong),
-        ),
-        claims=(section.claim("printed", (copied - wrong).abs().max() < 1e-6),),
-        trace=trace,
-        show=f"{HEAD}.context[0,0,0,0]",
-        codes=("A12",),
-    )
+    section.matrix("context", context, WORDS, D4, printed=wrong)
+    section.matrix("right_v", right_v, WORDS, D4, printed=wrong)
+    section.claim("printed", (copied - wrong).abs().max() < 1e-6)
+    return section.step("A12", trace=trace, show=f"{HEAD}.context[0,0,0,0]")
 
 
 def two_heads(trace: Trace) -> Trace:
@@ -251,26 +191,18 @@ def _heads(trace: Trace) -> Step:
     w_o = run[f"{place}.W_O.weight"].tensor.T
     apart = joined[:, :4] @ w_o[:4] + joined[:, 4:] @ w_o[4:]
     section = TEXT.section("heads", joined=joined.shape[1], width=both.shape[1])
-    return section.step(
-        matrices=(
-            section.matrix("weights1", weights[0], WORDS, WORDS),
-            section.matrix("weights2", weights[1], WORDS, WORDS),
-            section.matrix("joined", joined, WORDS, dimensions(8, "h"), digits=3),
-            section.matrix("both", both, WORDS, D6, digits=3),
-        ),
-        claims=(
-            section.claim(
-                "own",
-                torch.equal(joined, torch.cat([context[0], context[1]], dim=1))
-                and torch.allclose(context[0], numbers(trace, f"{HEAD}.context")),
-            ),
-            section.claim("differ", (weights[0] - weights[1]).abs().max() > 0.01),
-            section.claim("sum", (both - apart).abs().max() < 1e-12),
-        ),
-        trace=run,
-        show=f"{place}.concatenated[0,0,4]",
-        codes=("A13",),
+    section.matrix("weights1", weights[0], WORDS, WORDS)
+    section.matrix("weights2", weights[1], WORDS, WORDS)
+    section.matrix("joined", joined, WORDS, dimensions(8, "h"), digits=3)
+    section.matrix("both", both, WORDS, D6, digits=3)
+    section.claim(
+        "own",
+        torch.equal(joined, torch.cat([context[0], context[1]], dim=1))
+        and torch.allclose(context[0], numbers(trace, f"{HEAD}.context")),
     )
+    section.claim("differ", (weights[0] - weights[1]).abs().max() > 0.01)
+    section.claim("sum", (both - apart).abs().max() < 1e-12)
+    return section.step("A13", trace=run, show=f"{place}.concatenated[0,0,4]")
 
 
 def _norm(trace: Trace) -> Step:
@@ -281,30 +213,20 @@ def _norm(trace: Trace) -> Step:
     printed_add, printed_mean = printed("add1"), printed("mean1")[0]
     missing = printed_add.mean(-1) - printed_mean
     section = TEXT.section("norm", ratio=math.sqrt(6 / 5), least=missing.min(), most=missing.max())
-    return section.step(
-        matrices=(
-            section.matrix(
-                "moments", moments, section.labels("mean", "deviation", "unbiased"), WORDS
-            ),
-            section.matrix("printed", printed_add.mean(-1), columns=WORDS, printed=printed_mean),
-            section.matrix("norm", normed, WORDS, D6, printed=printed("norm1")),
-        ),
-        claims=(
-            section.claim(
-                "unit",
-                bool(normed.mean(-1).abs().max() < 1e-12)
-                and bool((normed.std(-1, correction=0) - 1).abs().max() < 1e-5),
-            ),
-            section.claim("small", (missing > 0.09).all()),
-            section.claim(
-                "population",
-                (printed_add.std(-1, correction=0) - printed("std1")).abs().max() < 0.0051,
-            ),
-        ),
-        trace=trace,
-        show=f"{address}[0,0,0]",
-        codes=("A15",),
+    section.matrix("moments", moments, section.labels("mean", "deviation", "unbiased"), WORDS)
+    section.matrix("printed", printed_add.mean(-1), columns=WORDS, printed=printed_mean)
+    section.matrix("norm", normed, WORDS, D6, printed=printed("norm1"))
+    section.claim(
+        "unit",
+        bool(normed.mean(-1).abs().max() < 1e-12)
+        and bool((normed.std(-1, correction=0) - 1).abs().max() < 1e-5),
     )
+    section.claim("small", (missing > 0.09).all())
+    section.claim(
+        "population",
+        (printed_add.std(-1, correction=0) - printed("std1")).abs().max() < 0.0051,
+    )
+    return section.step("A15", trace=trace, show=f"{address}[0,0,0]")
 
 
 def _feed_forward(trace: Trace) -> Step:
@@ -318,23 +240,15 @@ def _feed_forward(trace: Trace) -> Step:
         ours=int((hidden < 0).sum()),
         flipped=flipped,
     )
-    return section.step(
-        matrices=(
-            section.matrix("hidden", hidden, WORDS, D6),
-            section.matrix("relu", relu, WORDS, D6),
-            section.matrix("printed", product, WORDS, D6, printed=wrong),
-        ),
-        claims=(
-            section.claim(
-                "flipped",
-                flipped == 20 and bool((product.abs() - wrong.abs()).abs().max() < 0.006),
-            ),
-            section.claim("positive", (relu >= 0).all()),
-        ),
-        trace=trace,
-        show=f"{layer}.activated[0,0,2]",
-        codes=("A16",),
+    section.matrix("hidden", hidden, WORDS, D6)
+    section.matrix("relu", relu, WORDS, D6)
+    section.matrix("printed", product, WORDS, D6, printed=wrong)
+    section.claim(
+        "flipped",
+        flipped == 20 and bool((product.abs() - wrong.abs()).abs().max() < 0.006),
     )
+    section.claim("positive", (relu >= 0).all())
+    return section.step("A16", trace=trace, show=f"{layer}.activated[0,0,2]")
 
 
 def _memory(trace: Trace) -> Step:
@@ -345,23 +259,17 @@ def _memory(trace: Trace) -> Step:
     deviations = torch.stack([printed_add.std(-1, correction=0), printed_add.std(-1)])
     (inherited,) = TEXT.names("shared", "inherited")
     section = TEXT.section("memory")
-    return section.step(
-        matrices=(
-            section.matrix("added", added, WORDS, D6, printed=printed_add, note=inherited),
-            section.matrix("memory", memory, WORDS, D6, printed=printed("norm2")),
-            section.matrix(
-                "deviation",
-                deviations,
-                section.labels("population", "unbiased"),
-                WORDS,
-                printed=printed_std.expand(2, -1),
-            ),
-        ),
-        claims=(section.claim("pooled", (pooled - printed_std).abs().max() < 1e-6),),
-        trace=trace,
-        show=f"{place}.normed[0,0,0]",
-        codes=("A17", "A25"),
+    section.matrix("added", added, WORDS, D6, printed=printed_add, note=inherited)
+    section.matrix("memory", memory, WORDS, D6, printed=printed("norm2"))
+    section.matrix(
+        "deviation",
+        deviations,
+        section.labels("population", "unbiased"),
+        WORDS,
+        printed=printed_std.expand(2, -1),
     )
+    section.claim("pooled", (pooled - printed_std).abs().max() < 1e-6)
+    return section.step("A17", "A25", trace=trace, show=f"{place}.normed[0,0,0]")
 
 
 def _slip() -> Step:
@@ -373,14 +281,8 @@ def _slip() -> Step:
     change = memory - numbers(right, "feed_forward_add_norm.normed")
     moved = (weights - numbers(right, "self_attention.weights")).abs().max()
     section = TEXT.section("slip", weights=moved, memory=change.abs().max())
-    return section.step(
-        matrices=(
-            section.matrix("weights", weights, WORDS, WORDS),
-            section.matrix("memory", memory, WORDS, D6),
-            section.matrix("change", change, WORDS, D6),
-        ),
-        claims=(section.claim("hidden", moved > change.abs().max()),),
-        trace=wrong,
-        show="self_attention.weights[0,0,0,0]",
-        codes=("A9",),
-    )
+    section.matrix("weights", weights, WORDS, WORDS)
+    section.matrix("memory", memory, WORDS, D6)
+    section.matrix("change", change, WORDS, D6)
+    section.claim("hidden", moved > change.abs().max())
+    return section.step("A9", trace=wrong, show="self_attention.weights[0,0,0,0]")

@@ -159,9 +159,9 @@ class Continuation:
     chances: list[float]
 
 
-def continued(model: Transformer, given: str, *, limit: int = LIMIT) -> Continuation:
+def continued(model: Transformer, given: str) -> Continuation:
     """Continue greedily until <end>, with the decoder the product translates with."""
-    options = DecodeOptions(beam=1, max_length=limit)
+    options = DecodeOptions(beam=1, max_length=LIMIT)
     (result,) = greedy_search(model, [Task(source=tuple(encoded(given)))], options, special())
     best = result.hypotheses[0]
     chances = torch.tensor(best.log_probabilities).exp().tolist()

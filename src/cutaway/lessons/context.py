@@ -114,24 +114,21 @@ def _moles(translator: Translator, every: Sequence[Example], moles: Sequence[Exa
         right=right,
         count=len(new),
     )
-    claims = [section.claim("same", same)]
+    section.claim("same", same)
     if pair in SENSES:
-        claims.append(section.claim("senses", right == len(new)))
+        section.claim("senses", right == len(new))
     shown = moles[-1]
+    section.matrix(
+        "row",
+        tokens[:, :SHOWN],
+        [f"“{one.text}”" for one in moles],
+        [f"d{number}" for number in range(SHOWN)],
+        digits=3,
+    )
     return section.step(
-        matrices=(
-            section.matrix(
-                "row",
-                tokens[:, :SHOWN],
-                [f"“{one.text}”" for one in moles],
-                [f"d{number}" for number in range(SHOWN)],
-                digits=3,
-            ),
-        ),
-        claims=claims,
+        "E4",
         trace=shown.reading.run.trace,
         show=f"embedding.tokens[0,{shown.reading.place('mole')},0]",
-        codes=("E4",),
     )
 
 
@@ -149,12 +146,8 @@ def grouped_angles(chosen: Sequence[Example]) -> tuple[Tensor, Tensor]:
 def _angles(key: str, chosen: Sequence[Example]) -> Step:
     same, different = grouped_angles(chosen)
     names = TEXT.section("names")
-    layers = len(same) - 3
-    stages = [
-        *names.labels("table", "position"),
-        *(TEXT.section("layer", number=number + 1).label("name") for number in range(layers)),
-        names.label("memory"),
-    ]
+    layers = TEXT.numbered("layer", len(same) - 3)
+    stages = [*names.labels("table", "position"), *layers, names.label("memory")]
     most = stages[int(different[1:].diff().argmax()) + 2]  # of the layers, not of the position
     section = TEXT.section(
         key,
@@ -165,31 +158,25 @@ def _angles(key: str, chosen: Sequence[Example]) -> Step:
     )
     places = list(range(len(stages)))
     reading = chosen[0].reading
+    section.matrix(
+        "degrees",
+        torch.stack([same, different]),
+        section.labels("same", "different"),
+        stages,
+        digits=1,
+    )
+    section.picture(
+        "degrees",
+        "curves",
+        section.series("same", places, same.tolist()),
+        section.series("different", places, different.tolist()),
+    )
+    section.claim("wider", float(different[-1]) > float(different[1]))
+    section.claim("apart", float(different[-1]) > float(same[-1]))
     return section.step(
-        matrices=(
-            section.matrix(
-                "degrees",
-                torch.stack([same, different]),
-                section.labels("same", "different"),
-                stages,
-                digits=1,
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "degrees",
-                "curves",
-                section.series("same", places, same.tolist()),
-                section.series("different", places, different.tolist()),
-            ),
-        ),
-        claims=(
-            section.claim("wider", float(different[-1]) > float(different[1])),
-            section.claim("apart", float(different[-1]) > float(same[-1])),
-        ),
+        "E4",
         trace=reading.run.trace,
         show=f"{reading.run.memory}[0,{reading.place(chosen[0].word)},0]",
-        codes=("E4",),
     )
 
 
@@ -229,11 +216,9 @@ def _transplant(translator: Translator, moles: Sequence[Example]) -> Step:
     )
     senses = [one.group for one in chosen]
     rows = [f"{a} ← {b}" for a in senses for b in senses if a != b]
-    return section.step(
-        matrices=(section.matrix("written", found, rows, senses, digits=0),),
-        claims=(section.claim("own", same),),
-        codes=("E4",),
-    )
+    section.matrix("written", found, rows, senses, digits=0)
+    section.claim("own", same)
+    return section.step("E4")
 
 
 def _parts(moles: Sequence[Example]) -> Step:
@@ -241,7 +226,7 @@ def _parts(moles: Sequence[Example]) -> Step:
     reading = next((one for one in moles if not one.seen), moles[-1]).reading
     updates = reading.updates("mole")
     first = updates[0].shares.sum(0)
-    heads = _heads(len(updates[0].parts))
+    heads = TEXT.numbered("head", len(updates[0].parts))
     place = reading.place("mole")
     error = max(update.error for update in updates)
     added = max(
@@ -255,26 +240,23 @@ def _parts(moles: Sequence[Example]) -> Step:
         error=error,
         added=added,
     )
+    section.claim("sum", error < 1e-4)
+    section.claim("residual", added < 1e-4)
+    for layer, update in enumerate(updates):
+        section.matrix(
+            "share",
+            torch.cat([update.shares, update.shares.sum(0, True)]),
+            [*heads, "Σ"],
+            reading.words,
+            digits=2,
+            named=TEXT.section("layer", number=layer + 1),
+        )
     return section.step(
-        matrices=[
-            TEXT.section("layer", number=layer + 1).matrix(
-                "share",
-                torch.cat([update.shares, update.shares.sum(0, True)]),
-                [*heads, "Σ"],
-                reading.words,
-                digits=2,
-            )
-            for layer, update in enumerate(updates)
-        ],
-        claims=(section.claim("sum", error < 1e-4), section.claim("residual", added < 1e-4)),
+        "E4",
+        "E9",
         trace=reading.run.trace,
         show=f"encoder.layers.0.self_attention_add_norm.added[0,{place},0]",
-        codes=("E4", "E9"),
     )
-
-
-def _heads(count: int) -> list[LocalizedText]:
-    return [TEXT.section("head", number=number + 1).label("name") for number in range(count)]
 
 
 def _towers(towers: Sequence[Example]) -> Step:
@@ -305,21 +287,17 @@ def _towers(towers: Sequence[Example]) -> Step:
         right=right,
         count=len(new),
     )
-    claims = [section.claim("wider", float(different[-1]) > float(different[1]))]
+    for one, share in zip(chosen, shares, strict=True):
+        sentence = TEXT.section("sentence", sentence=one.text)
+        section.matrix("share", share, (), one.reading.words, digits=2, named=sentence)
+    section.claim("wider", float(different[-1]) > float(different[1]))
     if all(one.expected is not None for one in new):
-        claims.append(section.claim("right", right == len(new)))
+        section.claim("right", right == len(new))
     shown = chosen[-1].reading
     return section.step(
-        matrices=[
-            TEXT.section("sentence", sentence=one.text).matrix(
-                "share", share, (), one.reading.words, digits=2
-            )
-            for one, share in zip(chosen, shares, strict=True)
-        ],
-        claims=claims,
+        "E4",
         trace=shown.run.trace,
         show=f"encoder.layers.0.self_attention.softmax[0,0,{shown.place('tower')},0]",
-        codes=("E4",),
     )
 
 

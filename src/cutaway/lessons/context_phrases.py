@@ -13,7 +13,6 @@ from cutaway.lessons.fine_tuning import Tuned, it_sentences, taught_it
 from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.lesson import Series, Step
 from cutaway.lessons.section import Sections
-from cutaway.lessons.texts import LocalizedText
 from cutaway.lessons.trained_run import angle, target_language
 
 TEXT = Sections("context")
@@ -52,13 +51,11 @@ def _every_position(reading: Reading) -> Step:
         taker=words[place // len(words)],
         giver=words[place % len(words)],
     )
+    section.matrix("flow", flow, words, words, digits=1)
+    section.claim("sum", error < 1e-4)
+    section.control("sentence", "text", reading.run.sentence)
     return section.step(
-        matrices=(section.matrix("flow", flow, words, words, digits=1),),
-        claims=(section.claim("sum", error < 1e-4),),
-        controls=(section.control("sentence", "text", reading.run.sentence),),
-        trace=reading.run.trace,
-        show="encoder.layers.0.self_attention.output[0,0,0]",
-        codes=("E5", "E9"),
+        "E5", "E9", trace=reading.run.trace, show="encoder.layers.0.self_attention.output[0,0,0]"
     )
 
 
@@ -106,27 +103,26 @@ def _adjectives(reading: Reading) -> Step:
     )
     own = {noun: max(shares[noun][word] for word in OWN[noun]) for noun in OWN}
     other = {noun: max(shares[noun][w] for w in adjectives if w not in OWN[noun]) for noun in OWN}
+    section.matrix(
+        "scores",
+        torch.stack([scores, weights]),
+        section.labels("score", "weight"),
+        reading.run.source,
+        digits=2,
+    )
+    section.matrix(
+        "added",
+        [list(row.values()) for row in shares.values()],
+        list(shares),
+        adjectives,
+        digits=2,
+    )
+    for noun in OWN:
+        section.claim(noun, own[noun] > other[noun])
     return section.step(
-        matrices=(
-            section.matrix(
-                "scores",
-                torch.stack([scores, weights]),
-                section.labels("score", "weight"),
-                reading.run.source,
-                digits=2,
-            ),
-            section.matrix(
-                "added",
-                [list(row.values()) for row in shares.values()],
-                list(shares),
-                adjectives,
-                digits=2,
-            ),
-        ),
-        claims=[section.claim(noun, own[noun] > other[noun]) for noun in OWN],
+        "E5",
         trace=reading.run.trace,
         show=f"{part}.softmax[0,{head},{creature},{reading.place(word)}]",
-        codes=("E5",),
     )
 
 
@@ -157,23 +153,17 @@ def _swaps(translator: Translator, before: Reading) -> Step:
         verdant=noun["verdant"],
         direction=TEXT.section(direction).said("body"),
     )
+    section.matrix(
+        "turned",
+        [list(row.values()) for row in turned],
+        [f"{gone} → {come}" for gone, come in SWAPS],
+        list(colour),
+        digits=1,
+    )
+    section.claim("noun", adjective > noun["verdant"])
+    section.claim("forest", place["verdant"] > place["blue"])
     return section.step(
-        matrices=(
-            section.matrix(
-                "turned",
-                [list(row.values()) for row in turned],
-                [f"{gone} → {come}" for gone, come in SWAPS],
-                list(colour),
-                digits=1,
-            ),
-        ),
-        claims=(
-            section.claim("noun", adjective > noun["verdant"]),
-            section.claim("forest", place["verdant"] > place["blue"]),
-        ),
-        trace=before.run.trace,
-        show="encoder.layers.0.self_attention.softmax[0,0,0,0]",
-        codes=("E5",),
+        "E5", trace=before.run.trace, show="encoder.layers.0.self_attention.softmax[0,0,0,0]"
     )
 
 
@@ -191,9 +181,7 @@ def _pronoun(tuned: Tuned, noun: str) -> Step:
         for layer, row in enumerate(rows)
         for head in range(len(row))
     )
-    names: list[LocalizedText] = [
-        TEXT.section("head", number=number + 1).label("name") for number in range(len(rows[0]))
-    ]
+    names = TEXT.numbered("head", len(rows[0]))
     section = TEXT.section(
         "pronoun",
         noun=chosen.noun,
@@ -206,28 +194,17 @@ def _pronoun(tuned: Tuned, noun: str) -> Step:
         head=head + 1,
         weight=weight,
     )
-    places = list(range(len(reading.words)))
+    sections = [TEXT.section("layer", number=number + 1) for number in layers]
+    for named, row in zip(sections, rows, strict=True):
+        section.matrix("it", row, names, reading.words, digits=2, named=named)
+    bars = [
+        Series(name, range(len(reading.words)), weights.tolist(), reading.words)
+        for name, weights in zip(names, rows[layer], strict=True)
+    ]
+    section.picture("it", "bars", *bars, named=sections[layer])
+    section.claim("pronouns", right == len(tuned.unseen))
+    section.control("noun", "option", chosen.noun, nouns)
+    cell = f"[0,{head},{reading.place('it')},{reading.place(chosen.noun)}]"
     return section.step(
-        matrices=[
-            TEXT.section("layer", number=number + 1).matrix(
-                "it", row, names, reading.words, digits=2
-            )
-            for number, row in enumerate(rows)
-        ],
-        pictures=(
-            TEXT.section("layer", number=layer + 1).picture(
-                "it",
-                "bars",
-                *(
-                    Series(name, places, weights.tolist(), reading.words)
-                    for name, weights in zip(names, rows[layer], strict=True)
-                ),
-            ),
-        ),
-        claims=(section.claim("pronouns", right == len(tuned.unseen)),),
-        controls=(section.control("noun", "option", chosen.noun, nouns),),
-        trace=reading.run.trace,
-        show=f"encoder.layers.{layer}.self_attention.softmax"
-        f"[0,{head},{reading.place('it')},{reading.place(chosen.noun)}]",
-        codes=("C12",),
+        "C12", trace=reading.run.trace, show=f"encoder.layers.{layer}.self_attention.softmax{cell}"
     )

@@ -30,6 +30,7 @@ RECORDED = (64, 128, 256, 512)  # lengths whose every matrix is recorded
 HEADS, WIDTH = 4, 32
 STRIDE = 64
 REPEATS = 5
+SEED = 1
 DISTANCES = (1, 2, 4, 8, 16, 32)  # between the first word and the last
 FEATURES = 64  # of the words of the recurrent comparison
 REACH, NEAR = 97, 8  # words and window when asking how far information travels
@@ -60,20 +61,20 @@ def allowed(kind: str, window: int, length: int, stride: int = STRIDE) -> Tensor
     return torch.ones(length, length, dtype=torch.bool) if mask is None else mask
 
 
-def heads(length: int, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+def heads(length: int) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value of so many words, (1, H, L, W) each."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(SEED)
     query, key, value = (
         torch.randn(1, HEADS, length, WIDTH, generator=generator) for _ in range(3)
     )
     return query, key, value
 
 
-def fastest(work: Callable[[], object], repeats: int = REPEATS) -> float:
+def fastest(work: Callable[[], object]) -> float:
     """The shortest of several runs, in milliseconds: others include other work."""
     best = float("inf")
     work()
-    for _ in range(repeats):
+    for _ in range(REPEATS):
         start = time.perf_counter()
         work()
         best = min(best, time.perf_counter() - start)
@@ -100,34 +101,24 @@ def _pairs(window: int) -> Step:
     grown = {kind: growth(counts[kind]) for kind in KINDS}
     work = 2 * HEADS * WIDTH  # multiplications per pair: for the score, and for the weighted sum
     section = TEXT.section("pairs", window=window, stride=STRIDE, **grown)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "pairs",
-                torch.tensor([counts[kind] for kind in KINDS]),
-                _names(*KINDS),
-                _columns(LENGTHS),
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "work",
-                "curves",
-                *(
-                    section.series(kind, LENGTHS, [work * pairs / 1e6 for pairs in counts[kind]])
-                    for kind in KINDS
-                ),
-            ),
-        ),
-        claims=(
-            section.claim("local", 1.9 < grown["local"] < 2.3),
-            section.claim(
-                "between", counts["local"][-1] < counts["strided"][-1] < counts["full"][-1]
-            ),
-        ),
-        controls=(section.control("window", "slider", window, (4, 64, 4)),),
-        codes=("C16",),
+    section.matrix(
+        "pairs",
+        torch.tensor([counts[kind] for kind in KINDS]),
+        _names(*KINDS),
+        _columns(LENGTHS),
     )
+    section.picture(
+        "work",
+        "curves",
+        *(
+            section.series(kind, LENGTHS, [work * pairs / 1e6 for pairs in counts[kind]])
+            for kind in KINDS
+        ),
+    )
+    section.claim("local", 1.9 < grown["local"] < 2.3)
+    section.claim("between", counts["local"][-1] < counts["strided"][-1] < counts["full"][-1])
+    section.control("window", "slider", window, (4, 64, 4))
+    return section.step("C16")
 
 
 class Two(nn.Module):
@@ -162,21 +153,11 @@ def _memory(window: int) -> Step:
         masked = attention(query, key, value, allowed("local", window, 256)[None, None])
     gap = float((blocks - masked).abs().max())
     section = TEXT.section("memory", full=full, local=local, gap=gap)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "weights", list(kept.values()), _names(*kept), _columns(RECORDED), digits=1
-            ),
-        ),
-        claims=(
-            section.claim("full", abs(full - 4) < 0.01),
-            section.claim("local", 1.9 < local < 2.3),
-            section.claim("same", gap < 1e-4),
-        ),
-        trace=trace,
-        show="weights[0,0,0,0]",
-        codes=("C16",),
-    )
+    section.matrix("weights", list(kept.values()), _names(*kept), _columns(RECORDED), digits=1)
+    section.claim("full", abs(full - 4) < 0.01)
+    section.claim("local", 1.9 < local < 2.3)
+    section.claim("same", gap < 1e-4)
+    return section.step("C16", trace=trace, show="weights[0,0,0,0]")
 
 
 def _time(window: int) -> Step:
@@ -211,20 +192,9 @@ def _time(window: int) -> Step:
         full=times["full"][-1],
         pays=pays,
     )
-    return section.step(
-        matrices=(
-            section.matrix(
-                "time", list(times.values()), _names(*times), _columns(LENGTHS), digits=2
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "time", "curves", *(section.series(k, LENGTHS, y) for k, y in times.items())
-            ),
-        ),
-        codes=("C16",),
-        measured=True,
-    )
+    section.matrix("time", list(times.values()), _names(*times), _columns(LENGTHS), digits=2)
+    section.picture("time", "curves", *(section.series(k, LENGTHS, y) for k, y in times.items()))
+    return section.step("C16", measured=True)
 
 
 def _travel() -> Step:
@@ -240,37 +210,34 @@ def _travel() -> Step:
             counts.append(float(seen[REACH // 2].sum()))
         reached[kind] = counts
     section = TEXT.section("travel", near=NEAR, twice=2 * NEAR, words=REACH)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "reached",
-                [reached[kind] for kind in KINDS],
-                _names(*KINDS),
-                [TEXT.section("layers", n=n).label("many" if n > 1 else "one") for n in layers],
-            ),
-        ),
-        claims=(
-            section.claim(
-                "local", reached["local"] == [min(REACH, 2 * NEAR * n + 1) for n in layers]
-            ),
-            section.claim("all", reached["full"][0] == REACH == reached["strided"][1]),
-        ),
-        codes=("C16",),
+    section.matrix(
+        "reached",
+        [reached[kind] for kind in KINDS],
+        _names(*KINDS),
+        [TEXT.section("layers", n=n).label("many" if n > 1 else "one") for n in layers],
     )
+    section.claim("local", reached["local"] == [min(REACH, 2 * NEAR * n + 1) for n in layers])
+    section.claim("all", reached["full"][0] == REACH == reached["strided"][1])
+    return section.step("C16")
 
 
-def echoes(seed: int = 1) -> dict[str, list[float]]:
-    """How much the last output changes when the first word does, by the distance between them.
-
-    ‖∂ last / ∂ first‖ divided by ‖∂ last / ∂ last word‖, for a recurrent network of torch and for
-    one attention of this product, both as they are initialised.
-    """
+def networks() -> tuple[nn.RNN, MultiHeadAttention, Tensor]:
+    """A recurrent network of torch, one attention of this product, and words for both."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(SEED)
         recurrent = nn.RNN(FEATURES, FEATURES, batch_first=True)
         config = ModelConfig.from_dict({"vocabulary": 8, "d_model": FEATURES, "heads": HEADS})
         attends = MultiHeadAttention(config).eval()
         words = torch.randn(1, DISTANCES[-1] + 1, FEATURES)
+    return recurrent, attends, words
+
+
+def echoes() -> dict[str, list[float]]:
+    """How much the last output changes when the first word does, by the distance between them.
+
+    ‖∂ last / ∂ first‖ divided by ‖∂ last / ∂ last word‖, of networks as they are initialised.
+    """
+    recurrent, attends, words = networks()
     found: dict[str, list[float]] = {"recurrent": [], "attention": []}
     for distance in DISTANCES:
         for kind, change in found.items():
@@ -283,41 +250,28 @@ def echoes(seed: int = 1) -> dict[str, list[float]]:
 
 def _recurrent() -> Step:
     """Steps that wait for each other, and how far the first word has influence."""
-    length = DISTANCES[-1] + 1
-    recurrent = nn.RNN(FEATURES, FEATURES, batch_first=True)
-    config = ModelConfig.from_dict({"vocabulary": 8, "d_model": FEATURES, "heads": HEADS})
-    attends = MultiHeadAttention(config).eval()
-    words = torch.randn(1, length, FEATURES)
+    recurrent, attends, words = networks()
     with torch.no_grad():
         times = fastest(lambda: recurrent(words)), fastest(lambda: attends(words, words, None))
     found = echoes()
     section = TEXT.section(
         "recurrent",
-        words=length,
+        words=words.shape[1],
         recurrent_ms=times[0],
         attention_ms=times[1],
         recurrent=found["recurrent"][-1],
         attention=found["attention"][-1],
         distance=DISTANCES[-1],
     )
-    return section.step(
-        matrices=(
-            section.matrix(
-                "echo",
-                list(found.values()),
-                section.labels(*found),
-                [str(distance) for distance in DISTANCES],
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "echo", "curves", *(section.series(k, DISTANCES, y) for k, y in found.items())
-            ),
-        ),
-        claims=(section.claim("fades", found["recurrent"][-1] < found["attention"][-1] / 100),),
-        codes=("C2",),
-        measured=True,
+    section.matrix(
+        "echo",
+        list(found.values()),
+        section.labels(*found),
+        [str(distance) for distance in DISTANCES],
     )
+    section.picture("echo", "curves", *(section.series(k, DISTANCES, y) for k, y in found.items()))
+    section.claim("fades", found["recurrent"][-1] < found["attention"][-1] / 100)
+    return section.step("C2", measured=True)
 
 
 LESSON = Lesson("cost", steps)

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from cutaway.decode import Translator
-from cutaway.lessons.trained_run import SPACE, SentenceRun, sentence_run
+from cutaway.lessons.trained_run import SentenceRun, sentence_run
+from cutaway.text.model_file import SPACE
 
 WORD = re.compile(r"\w+|[^\w\s]")
 

@@ -12,7 +12,7 @@ from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.lesson import Lesson, Series, Step
 from cutaway.lessons.section import Sections
 from cutaway.lessons.tiny_training import Trained, trained
-from cutaway.lessons.trained_run import shown
+from cutaway.lessons.trained_run import candidates, listed, shown
 from cutaway.model import Transformer
 
 TEXT = Sections("families")
@@ -63,16 +63,10 @@ def _blocks() -> Step:
         )
     section = TEXT.section("blocks")
     columns = section.labels("encoder", "decoder", "cross", "feed-forward", "parameters")
-    return section.step(
-        matrices=(
-            section.matrix("blocks", rows, (section.label("translator"), "GPT", "BERT"), columns),
-        ),
-        claims=(
-            section.claim("parts", rows[1][:3] == [0, 2, 0] and rows[2][:3] == [2, 0, 0]),
-            section.claim("parameters", rows[1][4] == rows[2][4]),
-        ),
-        codes=("C14", "D8"),
-    )
+    section.matrix("blocks", rows, (section.label("translator"), "GPT", "BERT"), columns)
+    section.claim("parts", rows[1][:3] == [0, 2, 0] and rows[2][:3] == [2, 0, 0])
+    section.claim("parameters", rows[1][4] == rows[2][4])
+    return section.step("C14", "D8")
 
 
 def _training(gpt: Trained) -> Step:
@@ -87,11 +81,9 @@ def _training(gpt: Trained) -> Step:
         unseen=gpt.held_out,
     )
     updates = list(range(len(gpt.losses)))
-    return section.step(
-        pictures=(section.picture("losses", "curves", Series("GPT", updates, gpt.losses)),),
-        claims=(section.claim("learned", gpt.held_out < even / 2),),
-        codes=("C14",),
-    )
+    section.picture("losses", "curves", Series("GPT", updates, gpt.losses))
+    section.claim("learned", gpt.held_out < even / 2)
+    return section.step("C14")
 
 
 def _generate(gpt: Trained, prompt: str) -> Step:
@@ -119,37 +111,23 @@ def _generate(gpt: Trained, prompt: str) -> Step:
         output=greedy.text,
         lines="\n" + "\n".join(f"  {text}" for text in drawn),
     )
+    section.matrix("weights", weights, names, names, digits=2)
+    section.claim("ends", greedy.text.startswith(prompt) and not greedy.warnings)
+    section.claim("causal", same and differs)
+    section.control("prompt", "text", prompt)
     return section.step(
-        matrices=(section.matrix("weights", weights, names, names, digits=2),),
-        claims=(
-            section.claim("ends", greedy.text.startswith(prompt) and not greedy.warnings),
-            section.claim("causal", same and differs),
-        ),
-        controls=(section.control("prompt", "text", prompt),),
-        trace=trace,
-        show="decoder.layers.0.self_attention.masked[0,0,0,0]",
-        codes=("C14", "D8"),
+        "C14", "D8", trace=trace, show="decoder.layers.0.self_attention.masked[0,0,0,0]"
     )
 
 
 def _start(gpt: Trained) -> Step:
-    lines: list[str] = []
-    series: list[Series] = []
-    for step in Generator(gpt.folder).walk("", top=3):
-        if step.finished or len(lines) == STEPS:
-            break
-        names = shown(gpt.folder.tokenizer, [one.id for one in step.candidates])
-        chances = [one.probability for one in step.candidates]
-        listed = ", ".join(f"{n} {c:.2f}" for n, c in zip(names, chances, strict=True))
-        lines.append(f"  <start> {step.text} → {listed}")
-        series.append(Series(f"{len(lines)}. {names[0]}", range(len(names)), chances, names))
+    walk = Generator(gpt.folder).walk("", top=3)
+    lines, series = candidates(walk, gpt.folder.tokenizer, digits=2, most=STEPS)
     first = series[0]
     section = TEXT.section("start", lines="\n" + "\n".join(lines), chance=first.y[0])
-    return section.step(
-        pictures=(section.picture("best", "bars", *series[:DRAWN]),),
-        claims=(section.claim("there", first.labels[0] == "There" and first.y[0] > 0.9),),
-        codes=("D8",),
-    )
+    section.picture("best", "bars", *series[:DRAWN])
+    section.claim("there", first.labels[0] == "There" and first.y[0] > 0.9)
+    return section.step("D8")
 
 
 def _fill(bert: Trained, blank: str) -> Step:
@@ -158,21 +136,17 @@ def _fill(bert: Trained, blank: str) -> Step:
     lines = []
     for one in filled:
         names = shown(bert.folder.tokenizer, [candidate.id for candidate in one.blanks[0]])
-        rivals = ", ".join(
-            f"{name} {candidate.probability:.2f}"
-            for name, candidate in zip(names, one.blanks[0], strict=True)
-        )
+        rivals = listed(names, [candidate.probability for candidate in one.blanks[0]], digits=2)
         lines.append(f"  {one.source} → {one.text}   ({rivals})")
     even = math.log(bert.folder.model.config.vocabulary)
     right = filled[0].text.startswith("There are") and filled[1].text.startswith("There is")
     section = TEXT.section("fill", unseen=bert.held_out, even=even, lines="\n" + "\n".join(lines))
     updates = list(range(len(bert.losses)))
-    return section.step(
-        pictures=(section.picture("losses", "curves", Series("BERT", updates, bert.losses)),),
-        claims=(section.claim("agrees", right), section.claim("learned", bert.held_out < even / 2)),
-        controls=(section.control("blank", "text", blank),),
-        codes=("C14",),
-    )
+    section.picture("losses", "curves", Series("BERT", updates, bert.losses))
+    section.claim("agrees", right)
+    section.claim("learned", bert.held_out < even / 2)
+    section.control("blank", "text", blank)
+    return section.step("C14")
 
 
 def _both_sides(gpt: Trained, bert: Trained) -> Step:
@@ -194,18 +168,12 @@ def _both_sides(gpt: Trained, bert: Trained) -> Step:
     weights = trace["encoder.layers.0.self_attention.weights"].tensor[0, :, place].mean(0)
     section = TEXT.section("both-sides", gpt=ahead[0][0], many=around[0][1], one=around[1][0])
     rows = (f"GPT: {MANY}", f"GPT: {ONE}", f"BERT: {MANY}", f"BERT: {ONE}")
+    section.matrix("odds", torch.stack([*ahead, *around]), rows, ("is", "are"))
+    section.matrix("weights", weights, (), names, digits=2)
+    section.claim("gpt", bool(torch.allclose(ahead[0], ahead[1], atol=1e-5)))
+    section.claim("bert", bool(around[0][1] > 0.8) and bool(around[1][0] > 0.8))
     return section.step(
-        matrices=(
-            section.matrix("odds", torch.stack([*ahead, *around]), rows, ("is", "are")),
-            section.matrix("weights", weights, (), names, digits=2),
-        ),
-        claims=(
-            section.claim("gpt", bool(torch.allclose(ahead[0], ahead[1], atol=1e-5))),
-            section.claim("bert", bool(around[0][1] > 0.8) and bool(around[1][0] > 0.8)),
-        ),
-        trace=trace,
-        show=f"encoder.layers.0.self_attention.softmax[0,0,{place},1]",
-        codes=("C14",),
+        "C14", trace=trace, show=f"encoder.layers.0.self_attention.softmax[0,0,{place},1]"
     )
 
 

@@ -74,22 +74,16 @@ def fine_tuning_step(translator: Translator) -> Step:
         old=OLD,
         kept=after[-1],
     )
-    return section.step(
-        pictures=(
-            section.picture(
-                "losses",
-                "curves",
-                section.series("tuned", range(STEPS), tuned_losses),
-                section.series("fresh", range(STEPS), fresh_losses),
-            ),
-        ),
-        claims=(
-            section.claim("right", after[:-1] == right and before[:-1] != right),
-            section.claim("fresh", scratch != right),
-            section.claim("kept", after[-1] == before[-1]),
-        ),
-        codes=("C15",),
+    section.picture(
+        "losses",
+        "curves",
+        section.series("tuned", range(STEPS), tuned_losses),
+        section.series("fresh", range(STEPS), fresh_losses),
     )
+    section.claim("right", after[:-1] == right and before[:-1] != right)
+    section.claim("fresh", scratch != right)
+    section.claim("kept", after[-1] == before[-1])
+    return section.step("C15")
 
 
 @dataclass(frozen=True)

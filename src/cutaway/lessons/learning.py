@@ -69,23 +69,15 @@ def _loss(translator: Translator, update: FirstUpdate, pair: Pair) -> Step:
         smoothing=smoothing,
         total=recorded,
     )
-    return section.step(
-        matrices=(
-            section.matrix(
-                "terms",
-                torch.stack([(-before).exp(), before, smoothed]),
-                ("P", "−log P", section.label("smoothed")),
-                pair.wanted,
-            ),
-        ),
-        claims=(
-            section.claim("sum", abs(float(smoothed.sum()) - recorded) < 1e-3),
-            section.claim("trained", float(after.sum()) < float(before.sum()) / 100),
-        ),
-        trace=update.trace,
-        show=f"Objective.log_sum[{pair.place}]",
-        codes=("C26",),
+    section.matrix(
+        "terms",
+        torch.stack([(-before).exp(), before, smoothed]),
+        ("P", "−log P", section.label("smoothed")),
+        pair.wanted,
     )
+    section.claim("sum", abs(float(smoothed.sum()) - recorded) < 1e-3)
+    section.claim("trained", float(after.sum()) < float(before.sum()) / 100)
+    return section.step("C26", trace=update.trace, show=f"Objective.log_sum[{pair.place}]")
 
 
 def by_difference(update: FirstUpdate, pair: Pair) -> float:
@@ -127,16 +119,10 @@ def _gradient(update: FirstUpdate, pair: Pair) -> Step:
         shortened=update.shortened,
         clipped=recorded / len(pair.wanted) * update.shortened,
     )
-    return section.step(
-        matrices=(section.matrix("rows", rows, ("P", "q", "P − q"), pair.wanted),),
-        claims=(
-            section.claim("sum", abs(float(rows[2].sum()) - recorded) < 1e-4),
-            section.claim("nudge", abs(nudged - recorded) < 1e-3),
-        ),
-        trace=update.trace,
-        show=address,
-        codes=("C26",),
-    )
+    section.matrix("rows", rows, ("P", "q", "P − q"), pair.wanted)
+    section.claim("sum", abs(float(rows[2].sum()) - recorded) < 1e-4)
+    section.claim("nudge", abs(nudged - recorded) < 1e-3)
+    return section.step("C26", trace=update.trace, show=address)
 
 
 def _adam(update: FirstUpdate, pair: Pair) -> Step:
@@ -150,24 +136,16 @@ def _adam(update: FirstUpdate, pair: Pair) -> Step:
     moved = after - before
     cell = f"[{pair.word}]"
     section = TEXT.section("adam", name=pair.name, rate=update.rate, moved=moved)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "numbers",
-                [gradient, mean, square, mean_hat, square_hat, before, after],
-                (),
-                ("g", "m", "v", "m̂", "v̂", *section.labels("before", "after")),
-                digits=6,
-            ),
-        ),
-        claims=(
-            section.claim("by-hand", abs(before - step - after) < 1e-3 * update.rate),
-            section.claim("length", abs(abs(moved) - update.rate) < 1e-3 * update.rate),
-        ),
-        trace=update.trace,
-        show=f"{BIAS}.after{cell}",
-        codes=("C26",),
+    section.matrix(
+        "numbers",
+        [gradient, mean, square, mean_hat, square_hat, before, after],
+        (),
+        ("g", "m", "v", "m̂", "v̂", *section.labels("before", "after")),
+        digits=6,
     )
+    section.claim("by-hand", abs(before - step - after) < 1e-3 * update.rate)
+    section.claim("length", abs(abs(moved) - update.rate) < 1e-3 * update.rate)
+    return section.step("C26", trace=update.trace, show=f"{BIAS}.after{cell}")
 
 
 def _again(update: FirstUpdate) -> Step:
@@ -175,16 +153,10 @@ def _again(update: FirstUpdate) -> Step:
     section = TEXT.section(
         "again", first=losses[0], second=losses[1], updates=len(losses) - 1, last=losses[-1]
     )
-    return section.step(
-        pictures=(
-            section.picture("losses", "curves", Series("", list(range(len(losses))), losses)),
-        ),
-        claims=(
-            section.claim("one", losses[1] < losses[0]),
-            section.claim("all", losses[-1] < losses[0] / 2),
-        ),
-        codes=("C26",),
-    )
+    section.picture("losses", "curves", Series("", list(range(len(losses))), losses))
+    section.claim("one", losses[1] < losses[0])
+    section.claim("all", losses[-1] < losses[0] / 2)
+    return section.step("C26")
 
 
 def _whole_run(translator: Translator, folder: Path | None, pair: Pair) -> Step:
@@ -199,18 +171,16 @@ def _whole_run(translator: Translator, folder: Path | None, pair: Pair) -> Step:
     logged = [(int(line["update"]), float(line["loss"])) for line in lines if "loss" in line]
     if logged:
         return _by_log(logged)
-    return TEXT.section("no-record").step(codes=("C26",))
+    return TEXT.section("no-record").step("C26")
 
 
 def _by_log(logged: list[tuple[int, float]]) -> Step:
     updates, losses = [update for update, _ in logged], [loss for _, loss in logged]
     half = next(update for update, loss in logged if loss <= losses[0] / 2 or update == updates[-1])
     section = TEXT.section("log", count=updates[-1], first=losses[0], last=losses[-1], half=half)
-    return section.step(
-        pictures=(section.picture("losses", "curves", Series("", updates, losses)),),
-        claims=(section.claim("tenth", losses[-1] < losses[0] / 10),),
-        codes=("C26",),
-    )
+    section.picture("losses", "curves", Series("", updates, losses))
+    section.claim("tenth", losses[-1] < losses[0] / 10)
+    return section.step("C26")
 
 
 def _by_snapshots(translator: Translator, snapshots: Path, updates: list[int], pair: Pair) -> Step:
@@ -225,24 +195,18 @@ def _by_snapshots(translator: Translator, snapshots: Path, updates: list[int], p
     known = next((u for u, loss in zip(updates, losses, strict=True) if loss < KNOWN), updates[-1])
     section = TEXT.section("snapshots", count=len(updates), name=pair.name, known=known)
     columns = (f"b_o({pair.name})", "W_Q[0,0]", section.label("loss"))
-    return section.step(
-        matrices=(
-            section.matrix(
-                "run", torch.tensor([biases, weights, losses]).T, [str(u) for u in updates], columns
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "weights",
-                "curves",
-                Series(columns[0], updates, biases),
-                Series(columns[1], updates, weights),
-            ),
-            section.picture("losses", "curves", Series("", updates, losses)),
-        ),
-        claims=(section.claim("hundredth", losses[-1] < losses[0] / 100),),
-        codes=("C26",),
+    section.matrix(
+        "run", torch.tensor([biases, weights, losses]).T, [str(u) for u in updates], columns
     )
+    section.picture(
+        "weights",
+        "curves",
+        Series(columns[0], updates, biases),
+        Series(columns[1], updates, weights),
+    )
+    section.picture("losses", "curves", Series("", updates, losses))
+    section.claim("hundredth", losses[-1] < losses[0] / 100)
+    return section.step("C26")
 
 
 LESSON = Lesson("learning", steps, trained=True)

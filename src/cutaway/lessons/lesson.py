@@ -4,15 +4,15 @@ A lesson computes; it never prints. The terminal, the page and a notebook show t
 The texts are in `text/<lesson>.<language>.md`; a lesson builds its steps with `section.Sections`.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from cutaway.glass import Trace
+from cutaway.glass.numbers import plain
 from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.texts import LocalizedText as LocalizedText
 from cutaway.lessons.texts import texts
@@ -174,16 +174,3 @@ def _rows(numbers: Numbers) -> list[list[float]]:
 
 def _close(right: float, printed: float, tolerance: float) -> bool:
     return right == printed or abs(right - printed) <= tolerance
-
-
-def plain(value: Any) -> Any:
-    """Plain values for JSON: dataclasses as objects, infinities and NaN as strings."""
-    if isinstance(value, LocalizedText | Matrix):
-        return value.to_dict()
-    if is_dataclass(value):
-        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if value is None or isinstance(value, str | int):
-        return value
-    return [plain(part) for part in value]

@@ -41,14 +41,10 @@ def _why() -> Step:
     added = torch.zeros(4, 4).masked_fill(~allowed, -math.inf)
     as_columns = ~torch.ones(4, 4, dtype=torch.bool).tril(-1)  # the lower triangle hidden
     section = TEXT.section("why", cells=allowed.numel(), hidden=hidden)
-    return section.step(
-        matrices=(section.matrix("mask", added, WORDS, WORDS),),
-        claims=(
-            section.claim("six", hidden == 6),
-            section.claim("transpose", torch.equal(allowed.T, as_columns)),
-        ),
-        codes=("C21", "E8"),
-    )
+    section.matrix("mask", added, WORDS, WORDS)
+    section.claim("six", hidden == 6)
+    section.claim("transpose", torch.equal(allowed.T, as_columns))
+    return section.step("C21", "E8")
 
 
 def _projections(trace: Trace) -> Step:
@@ -58,52 +54,32 @@ def _projections(trace: Trace) -> Step:
     section = TEXT.section(
         "projections", first=key[0, 0], printed=printed[0, 0], largest=apart.max()
     )
-    return section.step(
-        matrices=(
-            section.matrix("w_k", figures.given("masked", "W_K"), D3, D3),
-            section.matrix("query", numbers(trace, f"{ATTENTION}.query"), WORDS, D3),
-            section.matrix("key", key, WORDS, D3, printed=printed, tolerance=TWO_DIGITS),
-        ),
-        claims=(
-            section.claim("twelve", (apart > TWO_DIGITS).all()),
-            section.claim("transpose", (transposed - printed).abs().max() > 0.05),
-        ),
-        trace=trace,
-        show=f"{ATTENTION}.key[0,0,0,0]",
-        codes=("C22",),
-    )
+    section.matrix("w_k", figures.given("masked", "W_K"), D3, D3)
+    section.matrix("query", numbers(trace, f"{ATTENTION}.query"), WORDS, D3)
+    section.matrix("key", key, WORDS, D3, printed=printed, tolerance=TWO_DIGITS)
+    section.claim("twelve", (apart > TWO_DIGITS).all())
+    section.claim("transpose", (transposed - printed).abs().max() > 0.05)
+    return section.step("C22", trace=trace, show=f"{ATTENTION}.key[0,0,0,0]")
 
 
 def _scores(trace: Trace) -> Step:
     scores, printed = numbers(trace, f"{ATTENTION}.scores"), figures.printed("masked", "QKt")
     again = figures.given("masked", "X") @ figures.printed("masked", "K").T
     section = TEXT.section("scores", second=scores[0, 1])
-    return section.step(
-        matrices=(
-            section.matrix("scores", scores, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS),
-            section.matrix("again", again, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS),
-        ),
-        claims=(section.claim("printed", ((again - printed).abs() > THREE_DIGITS).all()),),
-        trace=trace,
-        show=f"{ATTENTION}.scores[0,0,0,1]",
-        codes=("C22",),
-    )
+    section.matrix("scores", scores, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS)
+    section.matrix("again", again, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS)
+    section.claim("printed", ((again - printed).abs() > THREE_DIGITS).all())
+    return section.step("C22", trace=trace, show=f"{ATTENTION}.scores[0,0,0,1]")
 
 
 def _scaled(trace: Trace) -> Step:
     scaled, printed = numbers(trace, f"{ATTENTION}.scaled"), figures.printed("masked", "scaled")
     divided = figures.printed("masked", "QKt") / math.sqrt(3)
     section = TEXT.section("scaled")
-    return section.step(
-        matrices=(
-            section.matrix("scaled", scaled, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS),
-            section.matrix("masked", numbers(trace, f"{ATTENTION}.masked"), WORDS, WORDS),
-        ),
-        claims=(section.claim("division", (divided - printed).abs().max() < 5e-4),),
-        trace=trace,
-        show=f"{ATTENTION}.masked[0,0,0,1]",
-        codes=("C21", "C22", "E8"),
-    )
+    section.matrix("scaled", scaled, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS)
+    section.matrix("masked", numbers(trace, f"{ATTENTION}.masked"), WORDS, WORDS)
+    section.claim("division", (divided - printed).abs().max() < 5e-4)
+    return section.step("C21", "C22", "E8", trace=trace, show=f"{ATTENTION}.masked[0,0,0,1]")
 
 
 def _weights(trace: Trace) -> Step:
@@ -111,21 +87,11 @@ def _weights(trace: Trace) -> Step:
     scaled = figures.printed("masked", "scaled")
     own = torch.softmax(scaled.masked_fill(~causal_mask(4, 4), -math.inf), dim=-1)
     section = TEXT.section("softmax")
-    return section.step(
-        matrices=(
-            section.matrix(
-                "weights", weights, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS
-            ),
-            section.matrix("own", own, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS),
-        ),
-        claims=(
-            section.claim("rows", (weights.sum(-1) - 1).abs().max() < 1e-12),
-            section.claim("above", (weights.triu(1) == 0).all()),
-        ),
-        trace=trace,
-        show=f"{ATTENTION}.weights[0,0,1,0]",
-        codes=("C21", "C22"),
-    )
+    section.matrix("weights", weights, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS)
+    section.matrix("own", own, WORDS, WORDS, printed=printed, tolerance=THREE_DIGITS)
+    section.claim("rows", (weights.sum(-1) - 1).abs().max() < 1e-12)
+    section.claim("above", (weights.triu(1) == 0).all())
+    return section.step("C21", "C22", trace=trace, show=f"{ATTENTION}.weights[0,0,1,0]")
 
 
 def _output(trace: Trace) -> Step:
@@ -133,16 +99,10 @@ def _output(trace: Trace) -> Step:
     own = figures.printed("masked", "softmax") @ figures.given("masked", "X")
     other, itself = numbers(trace, f"{ATTENTION}.weights")[1, :2].tolist()
     section = TEXT.section("output", other=other, own=itself)
-    return section.step(
-        matrices=(
-            section.matrix("output", output, WORDS, D3, printed=printed, tolerance=THREE_DIGITS),
-            section.matrix("own", own, WORDS, D3, printed=printed, tolerance=THREE_DIGITS),
-        ),
-        claims=(section.claim("copy", torch.equal(output[0], figures.given("masked", "X")[0])),),
-        trace=trace,
-        show=f"{ATTENTION}.output[0,1,0]",
-        codes=("C22",),
-    )
+    section.matrix("output", output, WORDS, D3, printed=printed, tolerance=THREE_DIGITS)
+    section.matrix("own", own, WORDS, D3, printed=printed, tolerance=THREE_DIGITS)
+    section.claim("copy", torch.equal(output[0], figures.given("masked", "X")[0]))
+    return section.step("C22", trace=trace, show=f"{ATTENTION}.output[0,1,0]")
 
 
 LESSON = Lesson("masked-attention", steps)

@@ -47,20 +47,12 @@ def _future(inputs: LessonInputs) -> Step:
     before = numbers(four_words(other), f"{ATTENTION}.output")
     after = numbers(changed, f"{ATTENTION}.output")
     section = TEXT.section("future")
-    return section.step(
-        matrices=(
-            section.matrix("masked", after, WORDS, D3),
-            section.matrix("free", _unmasked(chosen), WORDS, D3),
-        ),
-        controls=(section.control("last", "slider", first, (-3.0, 3.0, 0.1)),),
-        claims=(
-            section.claim("masked", torch.equal(before[:3], after[:3])),
-            section.claim("free", (_unmasked(usual)[0] - _unmasked(other)[0]).abs().max() > 0.1),
-        ),
-        trace=changed,
-        show=f"{ATTENTION}.output[0,2,0]",
-        codes=("C21", "C22"),
-    )
+    section.matrix("masked", after, WORDS, D3)
+    section.matrix("free", _unmasked(chosen), WORDS, D3)
+    section.control("last", "slider", first, (-3.0, 3.0, 0.1))
+    section.claim("masked", torch.equal(before[:3], after[:3]))
+    section.claim("free", (_unmasked(usual)[0] - _unmasked(other)[0]).abs().max() > 0.1)
+    return section.step("C21", "C22", trace=changed, show=f"{ATTENTION}.output[0,2,0]")
 
 
 def _unmasked(words: Tensor) -> Tensor:
@@ -78,14 +70,8 @@ def _no_key(trace: Trace) -> Step:
     with torch.no_grad(), explicit():
         zeros = attention(query[None, None], key[None, None], value[None, None], nobody[None, None])
     section = TEXT.section("nobody")
-    return section.step(
-        matrices=(
-            section.matrix("rough", rough, columns=D3),
-            section.matrix("zeros", zeros[0, 0], columns=D3),
-        ),
-        claims=(
-            section.claim("average", (rough[0] - value.mean(0)).abs().max() < 1e-12),
-            section.claim("zeros", (zeros == 0).all()),
-        ),
-        codes=("C21", "E8"),
-    )
+    section.matrix("rough", rough, columns=D3)
+    section.matrix("zeros", zeros[0, 0], columns=D3)
+    section.claim("average", (rough[0] - value.mean(0)).abs().max() < 1e-12)
+    section.claim("zeros", (zeros == 0).all())
+    return section.step("C21", "E8")

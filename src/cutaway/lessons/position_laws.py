@@ -43,25 +43,19 @@ def _clocks(inputs: LessonInputs) -> Step:
         ratio=ratio,
         position=position,
     )
-    return section.step(
-        pictures=(
-            section.picture(
-                "hands",
-                "curves",
-                section.series(
-                    "dial", [math.sin(at) for at in dial], [math.cos(at) for at in dial]
-                ),
-                *(
-                    Series(name, (0.0, sine), (0.0, cosine))
-                    for name, (sine, cosine) in zip(pairs, hands, strict=True)
-                ),
-            ),
+    section.picture(
+        "hands",
+        "curves",
+        section.series("dial", [math.sin(at) for at in dial], [math.cos(at) for at in dial]),
+        *(
+            Series(name, (0.0, sine), (0.0, cosine))
+            for name, (sine, cosine) in zip(pairs, hands, strict=True)
         ),
-        matrices=(section.matrix("turns", periods, columns=pairs, digits=1),),
-        controls=(section.control("clock", "slider", float(position), (0.0, 100.0, 1.0)),),
-        claims=(section.claim("ratio", (periods[1:] / periods[:-1] - ratio).abs().max() < 1e-9),),
-        codes=("C6",),
     )
+    section.matrix("turns", periods, columns=pairs, digits=1)
+    section.control("clock", "slider", float(position), (0.0, 100.0, 1.0))
+    section.claim("ratio", (periods[1:] / periods[:-1] - ratio).abs().max() < 1e-9)
+    return section.step("C6")
 
 
 def _unique() -> Step:
@@ -70,18 +64,10 @@ def _unique() -> Step:
     steps = (wide[1:] - wide[:-1]).norm(dim=1)
     alike = (wide[500] @ wide[440:561].T / 256).tolist()
     section = TEXT.section("unique", nearest=nearest, step=steps[0])
-    return section.step(
-        pictures=(
-            section.picture(
-                "alike", "curves", section.series("alike", list(range(440, 561)), alike)
-            ),
-        ),
-        claims=(
-            section.claim("unique", nearest > 0.1),
-            section.claim("steps", (steps - 3.714270365).abs().max() < 1e-8),
-        ),
-        codes=("C6",),
-    )
+    section.picture("alike", "curves", section.series("alike", list(range(440, 561)), alike))
+    section.claim("unique", nearest > 0.1)
+    section.claim("steps", (steps - 3.714270365).abs().max() < 1e-8)
+    return section.step("C6")
 
 
 def rotation(shift: int, width: int) -> Tensor:
@@ -108,16 +94,12 @@ def _rotation(inputs: LessonInputs) -> Step:
     off = (moved - positions[low + shift : low + shift + 50]).abs().max()
     names = dimensions(width)
     section = TEXT.section("rotation", shift=shift, start=start, end=start + shift)
-    return section.step(
-        matrices=(
-            section.matrix("rotation", matrix, names, names),
-            section.matrix("moved", matrix @ positions[start], columns=names),
-            section.matrix("table", positions[start + shift], columns=names),
-        ),
-        controls=(section.control("shift", "slider", float(shift), (*SHIFTS, 1.0)),),
-        claims=(section.claim("every", off < 1e-12),),
-        codes=("C6",),
-    )
+    section.matrix("rotation", matrix, names, names)
+    section.matrix("moved", matrix @ positions[start], columns=names)
+    section.matrix("table", positions[start + shift], columns=names)
+    section.control("shift", "slider", float(shift), (*SHIFTS, 1.0))
+    section.claim("every", off < 1e-12)
+    return section.step("C6")
 
 
 def _aliasing() -> Step:
@@ -130,8 +112,7 @@ def _aliasing() -> Step:
     still = sum(bool(apart[a, b] < 0.01) for a, b in pairs)
     section = TEXT.section("aliasing", pairs=len(pairs), still=still)
     sine = section.series("sine", numbers[:50].tolist(), single[:50].tolist())
-    return section.step(
-        pictures=(section.picture("sine", "points", sine),),
-        claims=(section.claim("collide", (22, 0) in pairs), section.claim("apart", still == 0)),
-        codes=("C6",),
-    )
+    section.picture("sine", "points", sine)
+    section.claim("collide", (22, 0) in pairs)
+    section.claim("apart", still == 0)
+    return section.step("C6")

@@ -43,18 +43,12 @@ def _why() -> Step:
     plain, changed = _attended(words), _attended(turned)
     placed, moved = _attended(words + positions), _attended(turned + positions)
     section = TEXT.section("why")
-    return section.step(
-        matrices=(
-            section.matrix("plain", plain, WORDS, dimensions(2)),
-            section.matrix("turned", changed, names, dimensions(2)),
-            section.matrix("placed", moved, names, dimensions(2)),
-        ),
-        claims=(
-            section.claim("same", (changed.flip(0) - plain).abs().max() < 1e-12),
-            section.claim("differ", (moved.flip(0) - placed).abs().max() > 0.01),
-        ),
-        codes=("C4",),
-    )
+    section.matrix("plain", plain, WORDS, dimensions(2))
+    section.matrix("turned", changed, names, dimensions(2))
+    section.matrix("placed", moved, names, dimensions(2))
+    section.claim("same", (changed.flip(0) - plain).abs().max() < 1e-12)
+    section.claim("differ", (moved.flip(0) - placed).abs().max() > 0.01)
+    return section.step("C4")
 
 
 def _attended(words: Tensor) -> Tensor:
@@ -69,27 +63,19 @@ def _formula() -> Step:
     off_sine = (positions[:, 0::2] - angles.sin()).abs().max()
     off_cosine = (positions[:, 1::2] - angles.cos()).abs().max()
     section = TEXT.section("formula", cos_2=positions[2, 1], cos_02=positions[2, 3])
-    return section.step(
-        matrices=(
-            section.matrix("angle", angles, WORDS, ("i=0", "i=1")),
-            section.matrix("table", positions, WORDS, WAVES),
-            section.matrix(
-                "second",
-                positions[2:],
-                ("AI",),
-                WAVES,
-                printed=figures.printed("positions", "love"),
-                tolerance=5.1e-5,
-            ),
-        ),
-        claims=(
-            section.claim("love", (positions[1] - table([LOVE])[0]).abs().max() < 1e-9),
-            section.claim("angles", max(off_sine, off_cosine) < 1e-12),
-        ),
-        trace=_recorded(),
-        show="positions[1,0]",
-        codes=("C5",),
+    section.matrix("angle", angles, WORDS, ("i=0", "i=1"))
+    section.matrix("table", positions, WORDS, WAVES)
+    section.matrix(
+        "second",
+        positions[2:],
+        ("AI",),
+        WAVES,
+        printed=figures.printed("positions", "love"),
+        tolerance=5.1e-5,
     )
+    section.claim("love", (positions[1] - table([LOVE])[0]).abs().max() < 1e-9)
+    section.claim("angles", max(off_sine, off_cosine) < 1e-12)
+    return section.step("C5", trace=_recorded(), show="positions[1,0]")
 
 
 def _recorded() -> Trace:
@@ -113,12 +99,10 @@ def _curves() -> Step:
     signs = positions[:100, 4:8].sign()
     crossings = (signs[1:] != signs[:-1]).sum(0).tolist()
     section = TEXT.section("curves", fast=crossings[0], slow=crossings[2])
-    return section.step(
-        pictures=(section.picture("waves", "curves", *waves),),
-        matrices=(section.matrix("crossings", [crossings], columns=names),),
-        claims=(section.claim("crossings", crossings == [5, 5, 2, 2]),),
-        codes=("C5", "C6"),
-    )
+    section.picture("waves", "curves", *waves)
+    section.matrix("crossings", [crossings], columns=names)
+    section.claim("crossings", crossings == [5, 5, 2, 2])
+    return section.step("C5", "C6")
 
 
 def _module() -> Step:
@@ -134,24 +118,16 @@ def _module() -> Step:
     lengths = [float(rows.norm(dim=1).mean()) for rows in (embedding, scaled, sinusoidal(1, 512))]
     learned = sum(parameter.numel() for parameter in module.parameters())
     section = TEXT.section("module", learned=learned, refusal=refusal, length=lengths[2])
-    return section.step(
-        matrices=(
-            section.matrix(
-                "lengths",
-                [lengths],
-                columns=section.labels("embedding", "scaled", "table"),
-                digits=2,
-            ),
-        ),
-        claims=(
-            section.claim("learned", learned == 0),
-            section.claim(
-                "length", (sinusoidal(200, 512).square().sum(1) - 256).abs().max() < 1e-9
-            ),
-            section.claim("refused", "65" in refusal and "64" in refusal),
-        ),
-        codes=("C8",),
+    section.matrix(
+        "lengths",
+        [lengths],
+        columns=section.labels("embedding", "scaled", "table"),
+        digits=2,
     )
+    section.claim("learned", learned == 0)
+    section.claim("length", (sinusoidal(200, 512).square().sum(1) - 256).abs().max() < 1e-9)
+    section.claim("refused", "65" in refusal and "64" in refusal)
+    return section.step("C8")
 
 
 LESSON = Lesson("positions", steps)

@@ -163,18 +163,12 @@ def _by_hand(inputs: LessonInputs) -> Step:
         sum=terms.sum(),
         bo_score=score[1, 4],
     )
-    return section.step(
-        matrices=(
-            section.matrix("films", list(FILMS.values()), list(FILMS), features(), digits=1),
-            section.matrix("people", people, list(PEOPLE), features(), digits=1),
-            section.matrix("score", score.T, list(FILMS), list(PEOPLE), digits=2),
-        ),
-        controls=(section.control("romance", "slider", taste, (-1.0, 1.0, 0.1)),),
-        claims=(section.claim("bo", bool(score[1, 4] > 0) and bool(score[1, 0] < 0)),),
-        trace=trace,
-        show="score[0,0]",
-        codes=("B6",),
-    )
+    section.matrix("films", list(FILMS.values()), list(FILMS), features(), digits=1)
+    section.matrix("people", people, list(PEOPLE), features(), digits=1)
+    section.matrix("score", score.T, list(FILMS), list(PEOPLE), digits=2)
+    section.control("romance", "slider", taste, (-1.0, 1.0, 0.1))
+    section.claim("bo", bool(score[1, 4] > 0) and bool(score[1, 0] < 0))
+    return section.step("B6", trace=trace, show="score[0,0]")
 
 
 def _learned() -> Step:
@@ -187,19 +181,11 @@ def _learned() -> Step:
         unseen=found.unseen,
     )
     curve = section.series("loss", list(range(1, UPDATES + 1)), found.losses)
-    return section.step(
-        pictures=(section.picture("loss", "curves", curve),),
-        matrices=(
-            section.matrix(
-                "right", [[found.seen, found.unseen]], columns=section.labels("seen", "unseen")
-            ),
-        ),
-        claims=(
-            section.claim("seen", found.seen >= 0.95),
-            section.claim("unseen", found.unseen >= 0.85),
-        ),
-        codes=("B7",),
-    )
+    section.picture("loss", "curves", curve)
+    section.matrix("right", [[found.seen, found.unseen]], columns=section.labels("seen", "unseen"))
+    section.claim("seen", found.seen >= 0.95)
+    section.claim("unseen", found.unseen >= 0.85)
+    return section.step("B7")
 
 
 def _map() -> Step:
@@ -213,15 +199,11 @@ def _map() -> Step:
         **dict(zip(FEATURES, shares, strict=True)),
     )
     axes = section.labels("axis1", "axis2", "axis3")
-    return section.step(
-        pictures=(section.picture("films", "points", section.series("films", x, y, list(FILMS))),),
-        matrices=(
-            section.matrix("correlation", link, axes, features(), digits=2),
-            section.matrix("variance", [shares], columns=features(), digits=2),
-        ),
-        claims=(section.claim("explained", min(shares) >= 0.8),),
-        codes=("B8",),
-    )
+    section.picture("films", "points", section.series("films", x, y, list(FILMS)))
+    section.matrix("correlation", link, axes, features(), digits=2)
+    section.matrix("variance", [shares], columns=features(), digits=2)
+    section.claim("explained", min(shares) >= 0.8)
+    return section.step("B8")
 
 
 LESSON = Lesson("recommender", steps)

@@ -113,28 +113,28 @@ def residual_step() -> Step:
         grown=trials["residual"].spread[-1] / trials["residual"].spread[0],
     )
     names = section.labels(*KINDS)
-    return section.step(
-        matrices=(
-            section.matrix("losses", [[one.losses[0], one.final] for one in trials.values()],
-                       names, section.labels("first", "last"), digits=2),
-            section.matrix("spread", [one.spread for one in trials.values()], names,
-                       [str(layer + 1) for layer in range(DEPTH)], digits=2),
+    section.matrix(
+        "losses",
+        [[one.losses[0], one.final] for one in trials.values()],
+        names,
+        section.labels("first", "last"),
+        digits=2,
+    )
+    section.matrix(
+        "spread",
+        [one.spread for one in trials.values()],
+        names,
+        [str(layer + 1) for layer in range(DEPTH)],
+        digits=2,
+    )
+    section.picture(
+        "losses",
+        "curves",
+        *(
+            section.series(key, range(1, UPDATES + 1), [math.log10(x) for x in one.losses])
+            for key, one in trials.items()
         ),
-        pictures=(
-            section.picture(
-                "losses",
-                "curves",
-                *(
-                    section.series(key, range(1, UPDATES + 1), [math.log10(x) for x in one.losses])
-                    for key, one in trials.items()
-                ),
-            ),
-        ),
-        claims=(
-            section.claim("both", trials["both"].final < even / 4),
-            section.claim(
-                "others", all(trials[key].final > 0.9 * even for key in KINDS if key != "both")
-            ),
-        ),
-        codes=("C20",),
-    )  # fmt: skip
+    )
+    section.claim("both", trials["both"].final < even / 4)
+    section.claim("others", all(trials[key].final > 0.9 * even for key in KINDS if key != "both"))
+    return section.step("C20")

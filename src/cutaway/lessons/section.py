@@ -4,24 +4,23 @@
 
     def scores(trace: Trace) -> Step:
         values = numbers(trace, "decoder.layers.0.self_attention.scores")
-        section = TEXT.section("scores", first=values[0, 0])   # fills {first:.2f} in every language
-        return section.step(                                   # title, body, question and answer
-            matrices=(section.matrix("scores", values, WORDS, WORDS),),
-            claims=(section.claim("positive", bool((values > 0).all())),),
-            codes=("C22",),
-        )
+        section = TEXT.section("scores", first=values[0, 0])  # fills {first:.2f} in every language
+        section.matrix("scores", values, WORDS, WORDS)
+        section.claim("positive", (values > 0).all())
+        return section.step("C22", trace=trace)               # with title, body, question, answer
 
 A placeholder without a value, a value without a placeholder, a key that is not in the file: each
 is an error. tests/lessons/test_texts.py finds sections and items that no lesson uses.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from torch import Tensor
 
 from cutaway.errors import InputError
+from cutaway.glass import Trace
 from cutaway.lessons.lesson import (
     Claim,
     Control,
@@ -62,15 +61,27 @@ class Sections:
         """Labels of a section that shares names between steps."""
         return self.section(key).labels(*labels)
 
+    def numbered(self, key: str, count: int) -> list[LocalizedText]:
+        """The name in a section for each number from 1: head 1, head 2, …"""
+        return [self.section(key, number=number + 1).label("name") for number in range(count)]
+
 
 @dataclass(frozen=True)
 class Section:
-    """The texts of one step in every language, with their numbers."""
+    """The texts of one step in every language, with their numbers, and what the step shows so far.
+
+    `matrix`, `picture`, `control` and `claim` add to the step, in the order of the calls. Where
+    several steps share a name, `named` is the section that has it.
+    """
 
     lesson: str
     key: str
     parts: Mapping[str, Part]
     values: Mapping[str, Any]
+    matrices: list[Matrix] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    controls: list[Control] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
 
     def said(self, kind: str, key: str = "") -> LocalizedText:
         """One text of the section."""
@@ -97,9 +108,9 @@ class Section:
         """Several words."""
         return tuple(self.label(key) for key in keys)
 
-    def claim(self, key: str, holds: bool | Tensor) -> Claim:
+    def claim(self, key: str, holds: bool | Tensor) -> None:
         """A claim, and whether it holds as computed."""
-        return Claim(self.said("claim", key), bool(holds), key)
+        self.claims.append(Claim(self.said("claim", key), bool(holds), key))
 
     def matrix(
         self,
@@ -112,12 +123,16 @@ class Section:
         note: LocalizedText | None = None,
         digits: int = 4,
         tolerance: float = 0.006,
-    ) -> Matrix:
+        named: "Section | None" = None,
+    ) -> None:
         """A matrix with its name; the note of the same key, unless another one is given."""
-        if note is None and self.has("note", key):
-            note = self.said("note", key)
-        name = self.said("matrix", key)
-        return Matrix(name, values, rows, columns, printed, note, digits, tolerance, key)
+        text = named or self
+        if note is None and text.has("note", key):
+            note = text.said("note", key)
+        name = text.said("matrix", key)
+        self.matrices.append(
+            Matrix(name, values, rows, columns, printed, note, digits, tolerance, key)
+        )
 
     def series(
         self, key: str, x: Sequence[float], y: Sequence[float], labels: Sequence[Name] = ()
@@ -126,11 +141,16 @@ class Section:
         return Series(self.said("series", key), x, y, labels)
 
     def picture(
-        self, key: str, kind: Literal["curves", "points", "bars"], *series: Series
-    ) -> Picture:
+        self,
+        key: str,
+        kind: Literal["curves", "points", "bars"],
+        *series: Series,
+        named: "Section | None" = None,
+    ) -> None:
         """A picture with its title, and the names of its axes where the file gives them."""
-        x, y = (self.said(axis, key) if self.has(axis, key) else "" for axis in ("x", "y"))
-        return Picture(self.said("picture", key), kind, series, x, y, key)
+        text = named or self
+        x, y = (text.said(axis, key) if text.has(axis, key) else "" for axis in ("x", "y"))
+        self.pictures.append(Picture(text.said("picture", key), kind, series, x, y, key))
 
     def control(
         self,
@@ -138,13 +158,28 @@ class Section:
         kind: Literal["slider", "order", "option", "text"],
         value: Any,
         options: Sequence[Any] = (),
-    ) -> Control:
+    ) -> None:
         """Something the reader can change; LessonInputs.choice(key, …) reads it."""
-        return Control(key, self.said("control", key), kind, value, options)
+        self.controls.append(Control(key, self.said("control", key), kind, value, options))
 
-    def step(self, **parts: Any) -> Step:
-        """The step: title, body, question and answer of the section, and what Python adds."""
+    def step(
+        self, *codes: str, trace: Trace | None = None, show: str = "", measured: bool = False
+    ) -> Step:
+        """The step: title, body, question and answer of the section, and what was added to it."""
         question = None
         if self.has("question"):
             question = Question(self.said("question"), self.said("answer"))
-        return Step(self.said("title"), self.said("body"), question=question, key=self.key, **parts)
+        return Step(
+            self.said("title"),
+            self.said("body"),
+            self.matrices,
+            self.pictures,
+            self.claims,
+            self.controls,
+            question,
+            trace,
+            show,
+            codes,
+            measured,
+            self.key,
+        )

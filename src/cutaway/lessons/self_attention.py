@@ -52,58 +52,39 @@ def _name() -> Step:
         ours = attention(query, key, x[None, :, :, None], w[None, None] > 0)
     result = float(w[0] @ x[0])
     section = TEXT.section("name", result=result)
-    return section.step(
-        matrices=(
-            section.matrix("x", x),
-            section.matrix("w", w),
-            section.matrix("sum", [[result]]),
-        ),
-        claims=(section.claim("sum", result == 4.5), section.claim("model", float(ours) == 4.5)),
-        codes=("B1",),
-    )
+    section.matrix("x", x)
+    section.matrix("w", w)
+    section.matrix("sum", [[result]])
+    section.claim("sum", result == 4.5)
+    section.claim("model", float(ours) == 4.5)
+    return section.step("B1")
 
 
 def _vectors(trace: Trace) -> Step:
     x = numbers(trace, "x")
     section = TEXT.section("vectors", sentences=learned().sentences, right=learned().right)
-    return section.step(
-        matrices=(section.matrix("v", x, ROWS, dimensions(WIDTH)),),
-        claims=(
-            section.claim("subject", learned().right == 1.0),
-            section.claim("same", torch.equal(x[0], x[4])),
-        ),
-        trace=trace,
-        show="x[0,1,0]",
-        codes=("B9",),
-    )
+    section.matrix("v", x, ROWS, dimensions(WIDTH))
+    section.claim("subject", learned().right == 1.0)
+    section.claim("same", torch.equal(x[0], x[4]))
+    return section.step("B9", trace=trace, show="x[0,1,0]")
 
 
 def _related(trace: Trace) -> Step:
     raw = numbers(trace, "raw_weights")
     cat_walks, the_walks, the_cat = raw[CAT, WALKS], raw[THE, WALKS], raw[THE, CAT]
     section = TEXT.section("related", cat_walks=cat_walks, the_walks=the_walks)
-    return section.step(
-        matrices=(section.matrix("raw", raw, ROWS, ROWS, digits=2),),
-        claims=(section.claim("large", cat_walks > 3 * max(the_walks.abs(), the_cat)),),
-        trace=trace,
-        show="raw_weights[0,1,2]",
-        codes=("B3", "B10"),
-    )
+    section.matrix("raw", raw, ROWS, ROWS, digits=2)
+    section.claim("large", cat_walks > 3 * max(the_walks.abs(), the_cat))
+    return section.step("B3", "B10", trace=trace, show="raw_weights[0,1,2]")
 
 
 def _softmax(trace: Trace) -> Step:
     weights = numbers(trace, "weights")
     section = TEXT.section("softmax")
-    return section.step(
-        matrices=(section.matrix("weights", weights, ROWS, ROWS),),
-        claims=(
-            section.claim("rows", (weights.sum(1) - 1).abs().max() < 1e-12),
-            section.claim("walks", int(weights[WALKS].argmax()) == CAT),
-        ),
-        trace=trace,
-        show="weights[0,2,1]",
-        codes=("B4", "B10"),
-    )
+    section.matrix("weights", weights, ROWS, ROWS)
+    section.claim("rows", (weights.sum(1) - 1).abs().max() < 1e-12)
+    section.claim("walks", int(weights[WALKS].argmax()) == CAT)
+    return section.step("B4", "B10", trace=trace, show="weights[0,2,1]")
 
 
 def _average(trace: Trace) -> Step:
@@ -112,13 +93,9 @@ def _average(trace: Trace) -> Step:
     for word in range(len(SENTENCE)):
         term_by_term += float(weights[WALKS, word]) * x[word]
     section = TEXT.section("average", share=weights[WALKS, CAT])
-    return section.step(
-        matrices=(section.matrix("y", y, ROWS, dimensions(WIDTH)),),
-        claims=(section.claim("walks", (term_by_term - y[WALKS]).abs().max() < 1e-12),),
-        trace=trace,
-        show="y[0,2,0]",
-        codes=("B2", "B9"),
-    )
+    section.matrix("y", y, ROWS, dimensions(WIDTH))
+    section.claim("walks", (term_by_term - y[WALKS]).abs().max() < 1e-12)
+    return section.step("B2", "B9", trace=trace, show="y[0,2,0]")
 
 
 def _derived(trace: Trace) -> Step:
@@ -127,20 +104,12 @@ def _derived(trace: Trace) -> Step:
     other = numbers(recorded(("the", "dog", *SENTENCE[2:])), "weights")
     with_dog = ("the₁", "dog", *ROWS[2:])
     section = TEXT.section("derived", count=count)
-    return section.step(
-        matrices=(
-            section.matrix("cat", weights, ROWS, ROWS),
-            section.matrix("dog", other, with_dog, with_dog),
-        ),
-        claims=(
-            section.claim("none", count == 0),
-            section.claim("rows", torch.equal(weights[0], weights[4])),
-            section.claim("word", (weights - other).abs().max() > 1e-3),
-        ),
-        trace=trace,
-        show="weights[0,0,0]",
-        codes=("B5", "B11"),
-    )
+    section.matrix("cat", weights, ROWS, ROWS)
+    section.matrix("dog", other, with_dog, with_dog)
+    section.claim("none", count == 0)
+    section.claim("rows", torch.equal(weights[0], weights[4]))
+    section.claim("word", (weights - other).abs().max() > 1e-3)
+    return section.step("B5", "B11", trace=trace, show="weights[0,0,0]")
 
 
 def _order(inputs: LessonInputs) -> Step:
@@ -157,20 +126,12 @@ def _order(inputs: LessonInputs) -> Step:
         moved = SelfAttention()(vectors(words) + positions)[0]
     reordered = places != list(range(6))
     section = TEXT.section("order")
-    return section.step(
-        matrices=(
-            section.matrix("y", after, words, dimensions(WIDTH)),
-            section.matrix("difference", after - before, words, dimensions(WIDTH)),
-        ),
-        controls=(section.control("order", "order", words),),
-        claims=(
-            section.claim("equivariant", (after - before).abs().max() < 1e-12),
-            section.claim("positions", not reordered or bool((moved - placed).abs().max() > 1e-3)),
-        ),
-        trace=trace,
-        show="y[0,0,0]",
-        codes=("B12",),
-    )
+    section.matrix("y", after, words, dimensions(WIDTH))
+    section.matrix("difference", after - before, words, dimensions(WIDTH))
+    section.control("order", "order", words)
+    section.claim("equivariant", (after - before).abs().max() < 1e-12)
+    section.claim("positions", not reordered or bool((moved - placed).abs().max() > 1e-3))
+    return section.step("B12", trace=trace, show="y[0,0,0]")
 
 
 def _places(words: Sequence[str]) -> list[int]:
@@ -211,26 +172,17 @@ def _loop() -> Step:
     )
     names = [f"t={length}" for length in lengths]
     rows = section.labels("loop", "products")
-    return section.step(
-        matrices=(
-            section.matrix("times", [loop_times, product_times], rows, names, digits=2),
-            section.matrix("gaps", [gaps], columns=names),
-        ),
-        pictures=(
-            section.picture(
-                "times",
-                "curves",
-                section.series("loop", lengths, loop_times),
-                section.series("products", lengths, product_times),
-            ),
-        ),
-        claims=(
-            section.claim("agree", max(gaps) < 1e-12),
-            section.claim("model", (model - other).abs().max() < 1e-12),
-        ),
-        codes=("B13", "B14"),
-        measured=True,
+    section.matrix("times", [loop_times, product_times], rows, names, digits=2)
+    section.matrix("gaps", [gaps], columns=names)
+    section.picture(
+        "times",
+        "curves",
+        section.series("loop", lengths, loop_times),
+        section.series("products", lengths, product_times),
     )
+    section.claim("agree", max(gaps) < 1e-12)
+    section.claim("model", (model - other).abs().max() < 1e-12)
+    return section.step("B13", "B14", measured=True)
 
 
 LESSON = Lesson("self-attention", steps)

@@ -1,4 +1,4 @@
-"""Record a trained model on one sentence."""
+"""A trained model on one sentence: recorded, and decoded step by step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ from torch import Tensor
 
 from cutaway.decode import Translator
 from cutaway.decode.recording import record_translation
+from cutaway.decode.walk import Walk
 from cutaway.glass import Trace
+from cutaway.lessons.lesson import Series
 from cutaway.text import Tokenizer
-
-SPACE = "▁"
+from cutaway.text.model_file import SPACE
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,27 @@ class SentenceRun:
 def shown(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, ...]:
     """Tokens to display: without the mark of the space before a word."""
     return tuple(piece.replace(SPACE, "") or SPACE for piece in tokenizer.pieces(ids))
+
+
+def listed(names: Sequence[str], chances: Sequence[float], *, digits: int) -> str:
+    """Tokens with their probabilities, on one line."""
+    return ", ".join(f"{n} {c:.{digits}f}" for n, c in zip(names, chances, strict=True))
+
+
+def candidates(
+    walk: Walk, tokenizer: Tokenizer, *, digits: int, most: int | None = None
+) -> tuple[list[str], list[Series]]:
+    """The best tokens at each step of decoding, `most` steps: as lines of text, and as bars."""
+    lines: list[str] = []
+    series: list[Series] = []
+    for step in walk:
+        if step.finished or len(lines) == most:
+            break
+        names = shown(tokenizer, [one.id for one in step.candidates])
+        chances = [one.probability for one in step.candidates]
+        lines.append(f"  <start> {step.text} → {listed(names, chances, digits=digits)}")
+        series.append(Series(f"{len(lines)}. {names[0]}", range(len(names)), chances, names))
+    return lines, series
 
 
 def sentence_run(translator: Translator, text: str) -> SentenceRun:

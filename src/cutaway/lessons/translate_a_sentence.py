@@ -10,9 +10,9 @@ from torch import Tensor
 
 from cutaway.decode import Translator
 from cutaway.lessons.inputs import LessonInputs
-from cutaway.lessons.lesson import Lesson, Series, Step
+from cutaway.lessons.lesson import Lesson, Step
 from cutaway.lessons.section import Sections
-from cutaway.lessons.trained_run import SentenceRun, sentence_run, shown, target_language
+from cutaway.lessons.trained_run import SentenceRun, candidates, sentence_run, target_language
 from cutaway.lessons.translate_batches import batch_steps
 from cutaway.lessons.translate_blocks import block_steps
 
@@ -66,19 +66,11 @@ def _overview(translator: Translator, run: SentenceRun) -> Step:
         vectors=len(run.source),
         width=model.config.d_model,
     )
-    return section.step(
-        matrices=(
-            section.matrix("counts", [float(count) for count in counts.values()], (), list(counts)),
-        ),
-        claims=(
-            section.claim("memory", fed),
-            section.claim("layers", own and all(shape == shapes[0] for shape in shapes)),
-        ),
-        controls=(section.control("sentence", "text", run.sentence),),
-        trace=run.trace,
-        show=f"{run.memory}[0,0,0]",
-        codes=("C1", "C3", "C24", "D7"),
-    )
+    section.matrix("counts", [float(count) for count in counts.values()], (), list(counts))
+    section.claim("memory", fed)
+    section.claim("layers", own and all(shape == shapes[0] for shape in shapes))
+    section.control("sentence", "text", run.sentence)
+    return section.step("C1", "C3", "C24", "D7", trace=run.trace, show=f"{run.memory}[0,0,0]")
 
 
 def _shapes(translator: Translator, run: SentenceRun) -> Step:
@@ -108,22 +100,24 @@ def _shapes(translator: Translator, run: SentenceRun) -> Step:
     )  # fmt: skip
     real = [tuple(run.trace[address].shape[-2:]) for *_, address in listed]
     section = TEXT.section("shapes", n=n, m=m, d=d, h=h, d_k=d_k, d_ff=d_ff, voc=voc)
+    section.matrix(
+        "shapes",
+        [[*here, *paper] for here, (_, _, _, paper, _) in zip(real, listed, strict=True)],
+        [f"{name}: {symbols}" for name, symbols, *_ in listed],
+        section.labels("rows", "columns", "paper-rows", "paper-columns"),
+    )
+    section.claim("symbols", real == [wanted for _, _, wanted, _, _ in listed])
+    section.claim("shared", h * d_k == d)
     return section.step(
-        matrices=(
-            section.matrix(
-                "shapes",
-                [[*here, *paper] for here, (_, _, _, paper, _) in zip(real, listed, strict=True)],
-                [f"{name}: {symbols}" for name, symbols, *_ in listed],
-                section.labels("rows", "columns", "paper-rows", "paper-columns"),
-            ),
-        ),
-        claims=(
-            section.claim("symbols", real == [wanted for _, _, wanted, _, _ in listed]),
-            section.claim("shared", h * d_k == d),
-        ),
+        "D1",
+        "D2",
+        "D3",
+        "D4",
+        "D5",
+        "D6",
+        "D7",
         trace=run.trace,
         show="encoder.layers.0.self_attention.scores[0,0,0,0]",
-        codes=("D1", "D2", "D3", "D4", "D5", "D6", "D7"),
     )
 
 
@@ -143,15 +137,11 @@ def _parallel(translator: Translator, run: SentenceRun) -> Step:
     gap = float((together - single.double()).abs().max())
     weights = run.numbers("decoder.layers.0.self_attention.weights")[0]
     section = TEXT.section("parallel", count=len(run.target), gap=gap)
+    section.matrix("weights", weights.mean(0), run.target, run.target, digits=2)
+    section.claim("same", gap < 1e-3)
+    section.claim("future", float(weights.triu(1).abs().max()) == 0.0)
     return section.step(
-        matrices=(section.matrix("weights", weights.mean(0), run.target, run.target, digits=2),),
-        claims=(
-            section.claim("same", gap < 1e-3),
-            section.claim("future", float(weights.triu(1).abs().max()) == 0.0),
-        ),
-        trace=run.trace,
-        show="decoder.layers.0.self_attention.masked[0,0,0,0]",
-        codes=("C2", "D6"),
+        "C2", "D6", trace=run.trace, show="decoder.layers.0.self_attention.masked[0,0,0,0]"
     )
 
 
@@ -181,12 +171,15 @@ def _cross(translator: Translator, run: SentenceRun) -> Step:
         lines=", ".join(f"{a} ← {b}" for a, b in zip(run.wanted, watched, strict=True)),
         layer=sharpest + 1,
     )
+    section.matrix("weights", chosen, run.wanted, run.source, digits=2)
+    section.claim("cat", int(chosen[place].argmax()) == cat)
     return section.step(
-        matrices=(section.matrix("weights", chosen, run.wanted, run.source, digits=2),),
-        claims=(section.claim("cat", int(chosen[place].argmax()) == cat),),
+        "C23",
+        "D6",
+        "D9",
+        "E6",
         trace=run.trace,
         show=f"decoder.layers.{sharpest}.cross_attention.softmax[0,0,{place},{cat}]",
-        codes=("C23", "D6", "D9", "E6"),
     )
 
 
@@ -231,15 +224,14 @@ def _explanation(translator: Translator, run: SentenceRun) -> Step:
         source=run.source[cat],
         hurt=run.wanted[int(effect[:, cat].argmax())],
     )
+    section.matrix("effect", effect, run.wanted, run.source, digits=2)
+    section.claim("needs", int(effect[place].argmax()) == cat)
+    section.claim("hint", agree > len(run.wanted) / len(run.source))
     return section.step(
-        matrices=(section.matrix("effect", effect, run.wanted, run.source, digits=2),),
-        claims=(
-            section.claim("needs", int(effect[place].argmax()) == cat),
-            section.claim("hint", agree > len(run.wanted) / len(run.source)),
-        ),
+        "C17",
+        "C23",
         trace=run.trace,
         show=f"decoder.layers.0.cross_attention.softmax[0,0,{place},{cat}]",
-        codes=("C17", "C23"),
     )
 
 
@@ -249,47 +241,28 @@ def _output(run: SentenceRun) -> Step:
     gold = probabilities.gather(1, run.gold_ids[0].unsqueeze(1)).squeeze(1)
     last = len(run.wanted) - 1
     section = TEXT.section("output", count=len(run.wanted), tokens=logits.shape[1])
+    section.matrix(
+        "probabilities",
+        torch.stack([gold, probabilities.sum(1)]),
+        section.labels("token", "sum"),
+        run.wanted,
+    )
+    section.claim("written", bool((logits.argmax(1) == run.gold_ids[0]).all()))
     return section.step(
-        matrices=(
-            section.matrix(
-                "probabilities",
-                torch.stack([gold, probabilities.sum(1)]),
-                section.labels("token", "sum"),
-                run.wanted,
-            ),
-        ),
-        claims=(section.claim("written", bool((logits.argmax(1) == run.gold_ids[0]).all())),),
-        trace=run.trace,
-        show=f"output.logits[0,{last},{int(run.gold_ids[0, last])}]",
-        codes=("C25", "D6"),
+        "C25", "D6", trace=run.trace, show=f"output.logits[0,{last},{int(run.gold_ids[0, last])}]"
     )
 
 
 def _inference(translator: Translator, run: SentenceRun) -> Step:
     walk = translator.walk(run.sentence, top=TOP)
-    lines, series = [], []
-    for step in walk:
-        if step.finished:
-            break
-        names = shown(translator.target_tokenizer, [one.id for one in step.candidates])
-        chances = [one.probability for one in step.candidates]
-        rivals = ", ".join(
-            f"{name} {chance:.3f}" for name, chance in zip(names, chances, strict=True)
-        )
-        lines.append(f"  <start> {step.text} → {rivals}")
-        series.append(Series(f"{len(lines)}. {names[0]}", range(len(names)), chances, names))
+    lines, series = candidates(walk, translator.target_tokenizer, digits=3)
     final = walk.step
     section = TEXT.section("inference", lines="\n" + "\n".join(lines), output=final.text, top=TOP)
-    return section.step(
-        pictures=(section.picture("best", "bars", *series[:DRAWN]),) if series else (),
-        claims=(
-            section.claim("same", final.text == run.text),
-            section.claim(
-                "end", bool(walk.ids) and walk.ids[-1] == translator.target_tokenizer.end
-            ),
-        ),
-        codes=("C27", "D8", "D9", "C24"),
-    )
+    if series:
+        section.picture("best", "bars", *series[:DRAWN])
+    section.claim("same", final.text == run.text)
+    section.claim("end", bool(walk.ids) and walk.ids[-1] == translator.target_tokenizer.end)
+    return section.step("C27", "D8", "D9", "C24")
 
 
 LESSON = Lesson("translate-a-sentence", steps, trained=True)

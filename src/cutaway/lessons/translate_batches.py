@@ -56,18 +56,15 @@ def _padding(translator: Translator) -> Step:
         lines="\n" + lines,
         gap=gap,
     )
-    return section.step(
-        matrices=(
-            section.matrix(
-                "ids",
-                ids,
-                [f"“{text}”" for text in SENTENCES],
-                [str(number) for number in range(longest)],
-            ),
-        ),
-        claims=(section.claim("alone", gap < 1e-3), section.claim("same", batched == single)),
-        codes=("C28",),
+    section.matrix(
+        "ids",
+        ids,
+        [f"“{text}”" for text in SENTENCES],
+        [str(number) for number in range(longest)],
     )
+    section.claim("alone", gap < 1e-3)
+    section.claim("same", batched == single)
+    return section.step("C28")
 
 
 def _truncation(translator: Translator) -> Step:
@@ -99,19 +96,15 @@ def _truncation(translator: Translator) -> Step:
     filled = [[*row, *[tokenizer.pad] * (width - len(row))] for row in (whole, kept)]
     columns = [str(number) for number in range(width)]
     long_pair = (0,)  # the first pair is too long, the second is not
-    return section.step(
-        matrices=(section.matrix("ids", filled, section.labels("whole", "cut"), columns),),
-        claims=(
-            section.claim("end", kept == [*whole[: LIMIT - 1], tokenizer.end]),
-            section.claim(
-                "reported",
-                cut_report.numbers == skip_report.numbers == long_pair
-                and (len(truncated), len(skipped)) == (2, 1),
-            ),
-            section.claim("nothing-lost", "".join(piece.text for piece in pieces) == long),
-        ),
-        codes=("C28",),
+    section.matrix("ids", filled, section.labels("whole", "cut"), columns)
+    section.claim("end", kept == [*whole[: LIMIT - 1], tokenizer.end])
+    section.claim(
+        "reported",
+        cut_report.numbers == skip_report.numbers == long_pair
+        and (len(truncated), len(skipped)) == (2, 1),
     )
+    section.claim("nothing-lost", "".join(piece.text for piece in pieces) == long)
+    return section.step("C28")
 
 
 def _lengths(translator: Translator) -> Step:
@@ -127,19 +120,13 @@ def _lengths(translator: Translator) -> Step:
         megabytes.append(sum(tensor.numel() * 4 for tensor in weights) / 1e6)
     growth = (megabytes[-1] / megabytes[0]) ** (1 / (len(LENGTHS) - 1))
     section = TEXT.section("lengths", growth=growth, most=translator.model.config.max_length)
-    return section.step(
-        pictures=(
-            section.picture(
-                "weights",
-                "bars",
-                section.series(
-                    "megabytes", LENGTHS, megabytes, [str(length) for length in LENGTHS]
-                ),
-            ),
-        ),
-        claims=(section.claim("square", abs(growth - 4) < 0.2),),
-        codes=("C28",),
+    section.picture(
+        "weights",
+        "bars",
+        section.series("megabytes", LENGTHS, megabytes, [str(length) for length in LENGTHS]),
     )
+    section.claim("square", abs(growth - 4) < 0.2)
+    return section.step("C28")
 
 
 def replace_length(config: ModelConfig) -> ModelConfig:

@@ -16,7 +16,6 @@ from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.lesson import Series, Step
 from cutaway.lessons.residuals import residual_step
 from cutaway.lessons.section import Sections
-from cutaway.lessons.texts import LocalizedText
 from cutaway.lessons.trained_run import SentenceRun
 from cutaway.model.attention import explicit_attention
 from cutaway.model.layers import EncoderLayer
@@ -51,25 +50,14 @@ def _one_head(translator: Translator, run: SentenceRun, layer: int, head: int) -
     gap = float((again - context).abs().max())
     section = TEXT.section("one-head", root=math.sqrt(config.d_k), gap=gap)
     layers, heads = range(1, config.encoder_layers + 1), range(1, config.heads + 1)
+    section.matrix("scores", scores, run.source, run.source, digits=2)
+    section.matrix("weights", weights, run.source, run.source, digits=2)
+    section.claim("formula", gap < 1e-4)
+    section.control("layer", "option", layer + 1, list(layers))
+    section.control("head", "option", head + 1, list(heads))
     return section.step(
-        matrices=(
-            section.matrix("scores", scores, run.source, run.source, digits=2),
-            section.matrix("weights", weights, run.source, run.source, digits=2),
-        ),
-        claims=(section.claim("formula", gap < 1e-4),),
-        controls=(
-            section.control("layer", "option", layer + 1, list(layers)),
-            section.control("head", "option", head + 1, list(heads)),
-        ),
-        trace=run.trace,
-        show=f"{part}.softmax[0,{head},1,1]",
-        codes=("C9", "C10", "D2", "E6", "E7"),
+        "C9", "C10", "D2", "E6", "E7", trace=run.trace, show=f"{part}.softmax[0,{head},1,1]"
     )
-
-
-def head_names(count: int) -> list[LocalizedText]:
-    """Head 1, head 2, …"""
-    return [TEXT.section("head", number=number + 1).label("name") for number in range(count)]
 
 
 def _many_heads(translator: Translator, run: SentenceRun, layer: int) -> Step:
@@ -86,29 +74,23 @@ def _many_heads(translator: Translator, run: SentenceRun, layer: int) -> Step:
     if translator.model.config.bias:
         output = output + run.numbers(f"{part}.W_O.bias")
     gap = float((output - run.numbers(f"{part}.output")[0]).abs().max())
-    names = head_names(len(weights))
+    names = TEXT.numbered("head", len(weights))
     section = TEXT.section("many-heads", heads=len(weights), word=run.source[word], gap=gap)
     places = list(range(len(run.source)))
+    section.matrix("weights", weights[:, word], names, run.source, digits=2)
+    section.picture(
+        "heads",
+        "bars",
+        *(
+            Series(name, places, row.tolist(), run.source)
+            for name, row in zip(names, weights[:, word], strict=True)
+        ),
+    )
+    section.claim("concat", same)
+    section.claim("apart", apart > 1e-3)
+    section.claim("mixed", gap < 1e-4)
     return section.step(
-        matrices=(section.matrix("weights", weights[:, word], names, run.source, digits=2),),
-        pictures=(
-            section.picture(
-                "heads",
-                "bars",
-                *(
-                    Series(name, places, row.tolist(), run.source)
-                    for name, row in zip(names, weights[:, word], strict=True)
-                ),
-            ),
-        ),
-        claims=(
-            section.claim("concat", same),
-            section.claim("apart", apart > 1e-3),
-            section.claim("mixed", gap < 1e-4),
-        ),
-        trace=run.trace,
-        show=f"{part}.concatenated[0,{word},0]",
-        codes=("C11", "C12", "D3", "E10"),
+        "C11", "C12", "D3", "E10", trace=run.trace, show=f"{part}.concatenated[0,{word},0]"
     )
 
 
@@ -137,25 +119,18 @@ def _add_norm(translator: Translator, run: SentenceRun) -> Step:
     shape, mean, spread = paper_layer()
     order = TEXT.section("norm-order").label("pre" if config.norm == "pre" else "post")
     section = TEXT.section("add-norm", order=order, gap=gap)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "rows",
-                torch.stack([before.mean(1), before.std(1, correction=0),
-                             plain.mean(1), plain.std(1, correction=0)]),
-                ("μ", "σ", *section.labels("mean-after", "spread-after")),
-                run.source,
-                digits=3,
-            ),
+    section.matrix(
+        "rows",
+        torch.stack(
+            [before.mean(1), before.std(1, correction=0), plain.mean(1), plain.std(1, correction=0)]
         ),
-        claims=(
-            section.claim("formula", gap < 1e-3),
-            section.claim("shape", shape == (3, 512) and mean < 1e-5 and spread < 1e-3),
-        ),
-        trace=run.trace,
-        show=f"{part}.normed[0,1,0]",
-        codes=("C13", "D5"),
-    )  # fmt: skip
+        ("μ", "σ", *section.labels("mean-after", "spread-after")),
+        run.source,
+        digits=3,
+    )
+    section.claim("formula", gap < 1e-3)
+    section.claim("shape", shape == (3, 512) and mean < 1e-5 and spread < 1e-3)
+    return section.step("C13", "D5", trace=run.trace, show=f"{part}.normed[0,1,0]")
 
 
 def _feed_forward(translator: Translator, run: SentenceRun) -> Step:
@@ -176,13 +151,9 @@ def _feed_forward(translator: Translator, run: SentenceRun) -> Step:
         active=float(active.mean()),
         gap=gap,
     )
-    return section.step(
-        matrices=(section.matrix("active", active, (), run.source, digits=2),),
-        claims=(section.claim("alone", gap < 1e-3),),
-        trace=run.trace,
-        show=f"{part}.hidden[0,1,0]",
-        codes=("C19", "D4"),
-    )
+    section.matrix("active", active, (), run.source, digits=2)
+    section.claim("alone", gap < 1e-3)
+    return section.step("C19", "D4", trace=run.trace, show=f"{part}.hidden[0,1,0]")
 
 
 def _dropout(run: SentenceRun) -> Step:
@@ -202,13 +173,9 @@ def _dropout(run: SentenceRun) -> Step:
     mean_gap = float((drawn.mean(0) - still).abs().mean() / size)
     one_gap = float((drawn - still).abs().mean() / size)
     section = TEXT.section("dropout", draws=DRAWS, share=DROPPED, one=one_gap, mean=mean_gap)
-    return section.step(
-        claims=(
-            section.claim("mean", 0 < mean_gap < one_gap / 4),
-            section.claim("masked", bool(torch.equal(still, other))),
-        ),
-        codes=("C18",),
-    )
+    section.claim("mean", 0 < mean_gap < one_gap / 4)
+    section.claim("masked", bool(torch.equal(still, other)))
+    return section.step("C18")
 
 
 def _last(query: torch.Tensor) -> torch.Tensor:

@@ -41,25 +41,15 @@ def _scores(trace: Trace) -> Step:
     scores = trace[f"{ATTENTION}.scores"].tensor[0]  # (heads, queries, keys)
     masked = trace[f"{ATTENTION}.masked"].tensor[0]
     section = TEXT.section("two-heads", first=scores[0, 0, 0])
-    return section.step(
-        matrices=(
-            section.matrix("x", x, ROWS, dimensions(3)),
-            section.matrix("head1", scores[0], ROWS, ROWS, printed=printed["A1"]),
-            section.matrix("head2", scores[1], ROWS, ROWS, printed=printed["A2"]),
-            section.matrix("masked1", masked[0], ROWS, ROWS, printed=printed["A1_masked"]),
-            section.matrix("masked2", masked[1], ROWS, ROWS, printed=printed["A2_masked"]),
-        ),
-        claims=(
-            section.claim("product", all(torch.equal(head, x @ x.T) for head in scores)),
-            section.claim(
-                "printed", torch.equal(printed["A1"], x.T) and torch.equal(printed["A2"], x)
-            ),
-            section.claim("past", (printed["A2_masked"].tril(-1) == 0).all()),
-        ),
-        trace=trace,
-        show=f"{ATTENTION}.masked[0,0,0,1]",
-        codes=("A21", "E8"),
-    )
+    section.matrix("x", x, ROWS, dimensions(3))
+    section.matrix("head1", scores[0], ROWS, ROWS, printed=printed["A1"])
+    section.matrix("head2", scores[1], ROWS, ROWS, printed=printed["A2"])
+    section.matrix("masked1", masked[0], ROWS, ROWS, printed=printed["A1_masked"])
+    section.matrix("masked2", masked[1], ROWS, ROWS, printed=printed["A2_masked"])
+    section.claim("product", all(torch.equal(head, x @ x.T) for head in scores))
+    section.claim("printed", torch.equal(printed["A1"], x.T) and torch.equal(printed["A2"], x))
+    section.claim("past", (printed["A2_masked"].tril(-1) == 0).all())
+    return section.step("A21", "E8", trace=trace, show=f"{ATTENTION}.masked[0,0,0,1]")
 
 
 def _joined(trace: Trace) -> Step:
@@ -73,17 +63,9 @@ def _joined(trace: Trace) -> Step:
     section = TEXT.section(
         "two-heads-joined", other=other, joined=joined.shape[1], width=output.shape[1]
     )
-    return section.step(
-        matrices=(
-            section.matrix("weights", weights, ROWS, ROWS),
-            section.matrix("joined", joined, ROWS, dimensions(6)),
-            section.matrix("output", output, ROWS, dimensions(3)),
-        ),
-        claims=(
-            section.claim("returns", (joined - torch.cat([x, x], 1)).abs().max() < 1e-9),
-            section.claim("later", (weights.triu(1) == 0).all()),
-        ),
-        trace=trace,
-        show=f"{ATTENTION}.concatenated[0,1,4]",
-        codes=("A21", "A13"),
-    )
+    section.matrix("weights", weights, ROWS, ROWS)
+    section.matrix("joined", joined, ROWS, dimensions(6))
+    section.matrix("output", output, ROWS, dimensions(3))
+    section.claim("returns", (joined - torch.cat([x, x], 1)).abs().max() < 1e-9)
+    section.claim("later", (weights.triu(1) == 0).all())
+    return section.step("A21", "A13", trace=trace, show=f"{ATTENTION}.concatenated[0,1,4]")

@@ -16,6 +16,7 @@ from cutaway.lessons.lesson import Lesson, Step
 from cutaway.lessons.section import Sections
 from cutaway.lessons.texts import LocalizedText
 from cutaway.lessons.trained_run import pair_name
+from cutaway.text.model_file import SPACE
 
 TEXT = Sections("words-as-directions")
 IRREGULAR = {
@@ -72,7 +73,7 @@ class Words:
         found = {
             piece[1:]: number
             for number, piece in enumerate(pieces)
-            if piece.startswith("▁") and len(piece) > 3 and piece[1:].isalpha()
+            if piece.startswith(SPACE) and len(piece) > 3 and piece[1:].isalpha()
         }
         if len(found) < 3 * NEAREST:  # a tokenizer of letters: take the first of each noun
             return {many: self.ids(many)[0] for many in map(plural_of, SINGULARS)}
@@ -100,24 +101,16 @@ def _plane(degrees: float) -> Step:
         dots = products.sum(dim=1)
     curve = [math.cos(math.radians(a)) * 2 for a in range(0, 181, 5)]
     section = TEXT.section("plane", degrees=degrees, dot=float(dots[-1]))
-    return section.step(
-        matrices=(
-            section.matrix(
-                "dot",
-                torch.cat([products, dots.unsqueeze(1)], 1).round(decimals=12),
-                [f"{angle:g}°" for angle in turned],
-                ("x₁ · y₁", "x₂ · y₂", "x · y"),
-                digits=3,
-            ),
-        ),
-        pictures=(
-            section.picture("curve", "curves", section.series("dot", range(0, 181, 5), curve)),
-        ),
-        controls=(section.control("angle", "slider", degrees, (0, 180, 5)),),
-        trace=trace,
-        show="dots[1]",
-        codes=("E1",),
-    )  # fmt: skip
+    section.matrix(
+        "dot",
+        torch.cat([products, dots.unsqueeze(1)], 1).round(decimals=12),
+        [f"{angle:g}°" for angle in turned],
+        ("x₁ · y₁", "x₂ · y₂", "x · y"),
+        digits=3,
+    )
+    section.picture("curve", "curves", section.series("dot", range(0, 181, 5), curve))
+    section.control("angle", "slider", degrees, (0, 180, 5))
+    return section.step("E1", trace=trace, show="dots[1]")
 
 
 def _recorded(translator: Translator, ids: Sequence[int]) -> tuple[Trace, Tensor]:
@@ -154,26 +147,17 @@ def _alignment(translator: Translator, words: Words, pairs: list[tuple[str, str]
         above=above,
         nouns=len(nearer),
     )
-    return section.step(
-        matrices=tuple(
-            section.matrix(
-                key,
-                torch.stack([dots[1 + first : 1 + first + NEAREST], cosines[places]]),
-                section.labels("dot", "cosine"),
-                [names[place] for place in places],
-                digits=2,
-            )
-            for key, places, first in (
-                ("positive", best, 0),
-                ("zero", across, NEAREST),
-                ("negative", against, 2 * NEAREST),
-            )
-        ),
-        claims=(section.claim("plurals", above >= MOST * len(nearer)),),
-        trace=trace,
-        show="dots[1]",
-        codes=("E1",),
-    )
+    kinds = {"positive": best, "zero": across, "negative": against}
+    for (key, places), products in zip(kinds.items(), dots[1:].view(-1, NEAREST), strict=True):
+        section.matrix(
+            key,
+            torch.stack([products, cosines[places]]),
+            section.labels("dot", "cosine"),
+            [names[place] for place in places],
+            digits=2,
+        )
+    section.claim("plurals", above >= MOST * len(nearer))
+    return section.step("E1", trace=trace, show="dots[1]")
 
 
 def _plural(translator: Translator, words: Words, pairs: list[tuple[str, str]]) -> Step:
@@ -201,36 +185,24 @@ def _plural(translator: Translator, words: Words, pairs: list[tuple[str, str]]) 
         "plural", above=above, nouns=others, singular=means[0], plural=means[1], share=MOST
     )
     rows = ("singular", singulars, 0), ("plural", plurals, 1)
-    return section.step(
-        matrices=(
-            section.matrix(
-                "along",
-                [[side[place] for place in drawn] for _, side, _ in rows],
-                section.labels("singular", "plural"),
-                [pairs[place][0] for place in drawn],
-                digits=3,
-            ),
-        ),
-        pictures=(
-            section.picture(
-                "bars",
-                "bars",
-                *(
-                    section.series(
-                        key, drawn, [side[p] for p in drawn], [pairs[p][at] for p in drawn]
-                    )
-                    for key, side, at in rows
-                ),
-            ),
-        ),
-        claims=(
-            section.claim("most", above >= MOST * others),
-            section.claim("means", means[0] < means[1]),
-        ),
-        trace=trace,
-        show="" if trace is None else "dots[3]",
-        codes=("E1", "E2"),
+    section.matrix(
+        "along",
+        [[side[place] for place in drawn] for _, side, _ in rows],
+        section.labels("singular", "plural"),
+        [pairs[place][0] for place in drawn],
+        digits=3,
     )
+    section.picture(
+        "bars",
+        "bars",
+        *(
+            section.series(key, drawn, [side[p] for p in drawn], [pairs[p][at] for p in drawn])
+            for key, side, at in rows
+        ),
+    )
+    section.claim("most", above >= MOST * others)
+    section.claim("means", means[0] < means[1])
+    return section.step("E1", "E2", trace=trace, show="" if trace is None else "dots[3]")
 
 
 def in_order(along: Tensor) -> bool:
@@ -268,24 +240,16 @@ def _numbers(translator: Translator, words: Words, pairs: list[tuple[str, str]])
         chance=len(pairs) / 24,
         seeds=_over_seeds(pair_name(translator)),
     )
-    return section.step(
-        matrices=(
-            section.matrix("along", along, section.labels("cats", "mean"), NUMBERS, digits=3),
-        ),
-        pictures=(
-            section.picture(
-                "curve",
-                "curves",
-                section.series("cats", [1, 2, 3, 4], along[0].tolist(), NUMBERS),
-                section.series("mean", [1, 2, 3, 4], along[1].tolist(), NUMBERS),
-            ),
-        ),
-        claims=(
-            section.claim("cats", in_order(along[0])),
-            section.claim("mean", in_order(along[1])),
-        ),
-        codes=("E2",),
-    )  # fmt: skip
+    section.matrix("along", along, section.labels("cats", "mean"), NUMBERS, digits=3)
+    section.picture(
+        "curve",
+        "curves",
+        section.series("cats", [1, 2, 3, 4], along[0].tolist(), NUMBERS),
+        section.series("mean", [1, 2, 3, 4], along[1].tolist(), NUMBERS),
+    )
+    section.claim("cats", in_order(along[0]))
+    section.claim("mean", in_order(along[1]))
+    return section.step("E2")
 
 
 def _softmax(translator: Translator, words: Words, temperature: float) -> Step:
@@ -303,22 +267,16 @@ def _softmax(translator: Translator, words: Words, temperature: float) -> Step:
     gap = float((by_hand - shares).abs().max())
     table = torch.cat([rows, shares.unsqueeze(0)])
     section = TEXT.section("softmax", temperature=warmth, gap=gap)
-    return section.step(
-        matrices=(
-            section.matrix("scores", scores, (), COMPARED, digits=3),
-            section.matrix(
-                "shares",
-                torch.cat([table, table.sum(1, keepdim=True)], 1),
-                ("T = 0.25", "T = 1", "T = 4", f"T = {warmth:g} ←"),
-                (*COMPARED, "Σ"),
-            ),
-        ),
-        claims=(section.claim("by-hand", gap < 1e-5),),
-        controls=(section.control("temperature", "slider", warmth, (0.05, 8.0, 0.05)),),
-        trace=trace,
-        show="shares[0]",
-        codes=("E3",),
+    section.matrix("scores", scores, (), COMPARED, digits=3)
+    section.matrix(
+        "shares",
+        torch.cat([table, table.sum(1, keepdim=True)], 1),
+        ("T = 0.25", "T = 1", "T = 4", f"T = {warmth:g} ←"),
+        (*COMPARED, "Σ"),
     )
+    section.claim("by-hand", gap < 1e-5)
+    section.control("temperature", "slider", warmth, (0.05, 8.0, 0.05))
+    return section.step("E3", trace=trace, show="shares[0]")
 
 
 LESSON = Lesson("words-as-directions", steps, trained=True)

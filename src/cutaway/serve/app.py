@@ -101,7 +101,7 @@ def create_app(
 
     @app.get("/")
     async def page(request: Request) -> Response:
-        return file(request, document(info(), inline=False), "text/html")
+        return file(request, document(info()), "text/html")
 
     @app.get("/page.js")
     async def page_script(request: Request) -> Response:
@@ -138,7 +138,7 @@ def create_app(
 
     @app.post("/api/translate")
     async def translate(wanted: TranslationRequest) -> dict[str, Any]:
-        return await in_model_thread(lambda: session.translate(**wanted.model_dump()))
+        return await in_model_thread(lambda: session.translation(wanted))
 
     @app.post("/api/training")
     async def training(pair: TrainingRequest) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from cutaway.glass.api import Served
-from cutaway.glass.html import carried_html, languages
+from cutaway.glass.html import languages, to_html
 from cutaway.serve.runs import Recorded
 from cutaway.serve.session import Session
 from cutaway.serve.turns import Turns
@@ -140,7 +140,7 @@ def glass_routes(session: Session, in_model_thread: Turns) -> APIRouter:
         run = await recorded(key)
         language = lang if lang in languages() else "en"
         text = await aside(
-            lambda: carried_html([run.carried(at)], at=at, language=language, title=session.name)
+            lambda: to_html(run.carried(at), at=at, language=language, title=session.name)
         )
         return HTMLResponse(
             text, headers={"Content-Disposition": 'attachment; filename="cutaway.html"'}

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cutaway.artifact.places import ended, run_folder
+from cutaway.artifact.places import ended, run_folder, snapshot_folder
 from cutaway.artifact.snapshots import read_index
 from cutaway.training.journal import log_lines
 
@@ -61,7 +61,7 @@ class Progress:
             "step": step,
             "curves": {name: points for name, points in curves.items() if points},
             "samples": samples,
-            "snapshots": self._snapshots(),
+            "snapshots": snapshots(self.folder),
         }
 
     def _log(self) -> Path | None:
@@ -70,10 +70,9 @@ class Progress:
                 return place / "log.jsonl"
         return None
 
-    def _snapshots(self) -> list[dict[str, Any]]:
-        for place in (self.run, self.folder):
-            if place is not None and (entries := read_index(place / "snapshots")):
-                return [
-                    {"name": str(entry["update"]), "step": entry["update"]} for entry in entries
-                ]
-        return []
+
+def snapshots(folder: Path | None) -> list[dict[str, Any]]:
+    """The snapshots of a model folder, oldest first, as the page names them."""
+    place = snapshot_folder(folder)
+    entries = read_index(place) if place is not None else []
+    return [{"name": str(entry["update"]), "step": entry["update"]} for entry in entries]

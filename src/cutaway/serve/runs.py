@@ -57,7 +57,7 @@ class Recorded:
 
     def carried(self, at: str = "") -> Carried:
         """The run made ready for a file of its own that opens at an address."""
-        found = carry(self.served.trace, at=at)
+        found = carry(self.served.trace, at)
         return replace(found, kind=self.kind)
 
 

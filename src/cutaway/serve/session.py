@@ -5,19 +5,20 @@ Everything here runs in the model's one thread; the routes wait for it.
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from cutaway.artifact.folder import ModelFolder
-from cutaway.artifact.places import run_folder
-from cutaway.artifact.snapshots import read_index, read_snapshot
+from cutaway.artifact.places import snapshot_folder
+from cutaway.artifact.snapshots import read_snapshot
 from cutaway.decode import Translation, Translator
 from cutaway.decode.recording import record_training, record_translation
 from cutaway.errors import CutawayError, InputError, NotFoundError
 from cutaway.model import Transformer
 from cutaway.serve.changes import Changes
+from cutaway.serve.progress import snapshots
 from cutaway.serve.requests import TrainingRequest, TranslationRequest, UpdateRequest
 from cutaway.serve.runs import OutdatedRun, Recorded, Runs, key_of, question_of
 from cutaway.serve.updates import Updates
@@ -42,9 +43,7 @@ class Session:
         self.stamp = self._written() if translator is not None else 0  # of the weights in use
         # Recorders of other kinds of runs, by the kind in the run's key.
         self.recorders: dict[str, Callable[[dict[str, Any]], object]] = {
-            "translation": lambda fields: self.translate(
-                **TranslationRequest(**fields).model_dump()
-            ),
+            "translation": lambda fields: self.translation(TranslationRequest(**fields)),
             "training": lambda fields: self.training_step(**TrainingRequest(**fields).model_dump()),
             "update": lambda fields: self.updates.record(UpdateRequest(**fields).update),
         }
@@ -79,43 +78,18 @@ class Session:
     @property
     def snapshots(self) -> list[dict[str, Any]]:
         """The training's snapshots, oldest first, as the page's scrubber names them."""
-        place = self._snapshot_folder()
-        entries = read_index(place) if place else []
-        return [{"name": str(entry["update"]), "step": entry["update"]} for entry in entries]
+        return snapshots(self.folder)
 
-    def translate(
-        self,
-        text: str,
-        *,
-        prefix: list[int] | None = None,
-        beam: int = 0,
-        target: str = "",
-        snapshot: str = "",
-        model: str = "",
-        change: str = "",
-        sample: int = 0,
-        temperature: float = 1.0,
-    ) -> dict[str, Any]:
+    def translate(self, text: str, **options: Any) -> dict[str, Any]:
+        """`translation` of a request with these fields."""
+        return self.translation(TranslationRequest(text=text, **options))
+
+    def translation(self, asked: TranslationRequest) -> dict[str, Any]:
         """Translate and record; a repeated request is answered from memory."""
         self.follow()
-        fields = {
-            "text": text,
-            "prefix": prefix or [],
-            "beam": beam,
-            "target": target,
-            "snapshot": snapshot,
-            "model": model,
-            "change": change,
-            "sample": sample,
-            "temperature": temperature,
-        }
-        key = key_of("translation", 0 if snapshot or model else self.stamp, fields)
-        run = self.runs.known(key)
-        if run is None:
-            translator = self._other(model) if model else self._translator(snapshot)
-            run = self._translate(
-                key, translator, text, prefix or [], beam, target, change, sample, temperature
-            )
+        stamp = 0 if asked.snapshot or asked.model else self.stamp
+        key = key_of("translation", stamp, asked.model_dump())
+        run = self.runs.known(key) or self._translate(key, asked)
         return {**run.answer, "key": key}
 
     def training_step(
@@ -153,41 +127,27 @@ class Session:
 
     # -- the work ------------------------------------------------------------------------------
 
-    def _translate(
-        self,
-        key: str,
-        translator: Translator,
-        text: str,
-        prefix: list[int],
-        beam: int,
-        target: str,
-        change: str,
-        sample: int,
-        temperature: float,
-    ) -> Recorded:
-        asked = text
+    def _translate(self, key: str, asked: TranslationRequest) -> Recorded:
+        translator = self._other(asked.model) if asked.model else self._translator(asked.snapshot)
+        text = asked.text
         pieces = [piece for piece in translator.pieces(text) if piece.translate]
         sentences = [piece.text.strip() for piece in pieces if not piece.broken]
         if len(sentences) > 1:  # a run is one sentence: the first is recorded
             text = sentences[0]
         source = self._ids(translator, text)
-        self._check_prefix(translator, prefix)
+        self._check_prefix(translator, asked.prefix)
         options: dict[str, Any] = {}
-        if sample:
-            options = {"sample": True, "seed": sample, "temperature": temperature}
-        elif beam:
-            options = {"beam": beam}
-        changes = Changes.read(change)
+        if asked.sample:
+            options = {"sample": True, "seed": asked.sample, "temperature": asked.temperature}
+        elif asked.beam:
+            options = {"beam": asked.beam}
+        changes = Changes.read(asked.change)
         translation = None
-        if target:
-            ids = translator.target_tokenizer.encode(target, end=True)
+        if asked.target:
+            ids = translator.target_tokenizer.encode(asked.target, end=True)
         else:
             (translation,) = translator.translate(
-                [text],
-                prefix=prefix,
-                tree=not sample,
-                split=False,
-                **options,
+                [text], prefix=asked.prefix, tree=not asked.sample, split=False, **options
             )
             if not translation.tokens:
                 reason = "; ".join(notice.message for notice in translation.warnings)
@@ -199,15 +159,15 @@ class Session:
         if changes:
             source = changes.reordered(source)
             text = translator.tokenizer.decode(source)
-            if not target:
-                ids, translation = changes.decode(translator, source, ids, len(prefix)), None
+            if not asked.target:
+                ids, translation = changes.decode(translator, source, ids, len(asked.prefix)), None
         with changes.made(translator.model):
             trace = record_translation(translator, source, ids)
-        answer = self._answer(translator, text, source, ids, prefix, translation)
-        answer["options"] = {"beam": beam or translator.defaults.beam, **options}
+        answer = self._answer(translator, text, source, ids, asked.prefix, translation)
+        answer["options"] = {"beam": asked.beam or translator.defaults.beam, **options}
         if len(sentences) > 1:
-            (whole,) = translator.translate([asked], **options)
-            answer["whole"] = {"text": asked, "output": whole.text, "sentences": sentences}
+            (whole,) = translator.translate([asked.text], **options)
+            answer["whole"] = {"text": asked.text, "output": whole.text, "sentences": sentences}
         trace.meta["translation"] = answer
         trace.meta["name"] = self.name
         return self.runs.keep(key, "translation", trace, answer)
@@ -257,7 +217,7 @@ class Session:
             self.follow()
             return self.translator
         folder = self.translator.folder
-        place = self._snapshot_folder()
+        place = snapshot_folder(self.folder)
         if not snapshot.isdigit():
             raise InputError(
                 f"snapshot {snapshot!r}; expected the number of an update",
@@ -271,15 +231,7 @@ class Session:
         weights = read_snapshot(place, int(snapshot))
         model = Transformer(folder.model.config)
         model.load_state_dict(weights)
-        return Translator(
-            ModelFolder(
-                model.eval(),
-                folder.tokenizer,
-                folder.target_tokenizer,
-                languages=folder.languages,
-                generation=folder.generation,
-            )
-        )
+        return Translator(replace(folder, model=model.eval()))
 
     def _written(self) -> int:
         """When the folder's files were written, in nanoseconds; 0 if there is none."""
@@ -296,15 +248,6 @@ class Session:
         self.stamp = stamp
         with contextlib.suppress(CutawayError, OSError):  # no translator, or being replaced
             self._own = Translator.load(self.folder)
-
-    def _snapshot_folder(self) -> Path | None:
-        if self.folder is None:
-            return None
-        # The run has them first; the folder gets its copies at the next validation.
-        for place in (run_folder(self.folder) / "snapshots", self.folder / "snapshots"):
-            if (place / "index.json").is_file():
-                return place
-        return None
 
     def _ids(self, translator: Translator, text: str) -> tuple[int, ...]:
         source = translator.task(text).source or ()
@@ -335,13 +278,7 @@ class Session:
         translation: Translation | None,
     ) -> dict[str, Any]:
         pieces = translator.target_tokenizer.pieces
-        tree = None
-        if translation is not None and translation.trees:
-            tree = translation.trees[0].to_dict()
-            for node, piece in zip(
-                tree["nodes"], pieces(node["token"] for node in tree["nodes"]), strict=True
-            ):
-                node["piece"] = piece
+        trees = translation.trees if translation is not None else ()
         others = translation.alternatives if translation is not None else ()
         notices = translation.warnings if translation is not None else ()
         return {
@@ -352,7 +289,7 @@ class Session:
             "source": translator.tokenizer.pieces(source),
             "score": translation.score if translation is not None else None,
             "prefix": prefix,
-            "tree": tree,
+            "tree": trees[0].to_dict() if trees else None,
             "alternatives": [{"text": other.text, "score": other.score} for other in others],
             "warnings": list(dict.fromkeys(notice.kind for notice in notices)),
         }

@@ -3,7 +3,7 @@
 A replayed update can take gigabytes, so the previous one is dropped first.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,16 +38,11 @@ class Updates:
 
     def plan(self, update: int) -> dict[str, Any]:
         """How an update is reached: from which state, by how many updates, in how many seconds."""
-        plan = self._opened().plan(update)
+        plan = asdict(self._opened().plan(update))
+        del plan["path"]  # of this machine
         if self.runs.known(key_of(KIND, 0, {"update": update})):
-            plan = replace(plan, source="recorded", distance=0)
-        return {
-            "update": plan.update,
-            "start": plan.start,
-            "source": plan.source,
-            "distance": plan.distance,
-            "seconds": plan.seconds,
-        }
+            plan |= {"source": "recorded", "distance": 0}
+        return plan
 
     def record(self, update: int) -> dict[str, Any]:
         """Replay an update and record it; the same one is answered from memory."""

@@ -9,7 +9,7 @@
     log.jsonl        losses and scores, the same bits in every run of the same command
     timing.jsonl     speeds and resumptions, which differ
     tokenizer.model  (and target.model) of this run
-    lock             who trains here now; empty when nobody does
+    lock             which process trains here; empty when none does
 """
 
 import json
@@ -21,7 +21,7 @@ import torch
 
 from cutaway.artifact.files import MANIFEST, sweep
 from cutaway.artifact.folder import ModelFolder
-from cutaway.artifact.lock import held, told
+from cutaway.artifact.lock import held, in_words
 from cutaway.artifact.places import ended, finished, refuse_foreign, run_folder
 from cutaway.artifact.snapshots import forget_after, snapshot_updates
 from cutaway.config import RunConfig
@@ -69,7 +69,9 @@ def train(
             refuse_foreign(run.out, run.work)
             with held(run.work) if processes.first else nullcontext() as stale:
                 if stale is not None:
-                    run.watch(Note(f"the last run here was cut off: {told(stale)} did not end it"))
+                    run.watch(
+                        Note(f"the last run here was cut off: {in_words(stale)} did not end it")
+                    )
                 return run.to_the_end(allow_changes, at_once)
     finally:
         processes.leave()

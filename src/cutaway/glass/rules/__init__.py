@@ -37,7 +37,7 @@ TABLE: dict[str, RuleMaker] = {
 
 
 def rules_for(call: Call) -> list[Rule]:
-    """A rule for each output; an operation nobody wrote down is opaque."""
+    """A rule for each output; an operation without a rule is opaque."""
     name = call.op.split(".")[1]
     if name not in TABLE and name.endswith("_"):
         name = name[:-1]  # in place: the same arithmetic on the value before

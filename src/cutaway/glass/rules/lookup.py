@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from cutaway.glass.expr import Expr, add, choose, op
 from cutaway.glass.rules.call import OPAQUE, Call, Operand, Rule, RuleMaker, cell, table
 from cutaway.glass.rules.reduction import nonzero_place
@@ -57,32 +59,15 @@ class Advanced:
                 self.parts.append((axis, part, None))
                 axis += 1
         self.taken = {axis for axis, _, _ in self.parts}
-        shapes: list[tuple[int, ...]] = []
-        for _, part, mask_axis in self.parts:
-            if mask_axis is None:
-                shapes.append(part.shape)
-            else:
-                shapes.append((int((part.read() != 0).sum()),))
-        rank = max((len(shape) for shape in shapes), default=0)
-        self.shape = tuple(
-            max(
-                (shape[place - rank + len(shape)] if place >= rank - len(shape) else 1)
-                for shape in shapes
-            )
-            for place in range(rank)
-        )
-        if any(0 in shape for shape in shapes):
-            self.shape = tuple(
-                0
-                if any(place >= rank - len(s) and s[place - rank + len(s)] == 0 for s in shapes)
-                else size
-                for place, size in enumerate(self.shape)
-            )
+        # A mask stands for the list of its places.
+        shapes = [
+            part.shape if own is None else (int((part.read() != 0).sum()),)
+            for _, part, own in self.parts
+        ]
+        self.shape = np.broadcast_shapes(*shapes)
         order = sorted(self.taken)
         adjacent = order == list(range(order[0], order[0] + len(order))) if order else True
-        self.first = (
-            order[0] if order and adjacent else 0
-        )  # where the index axes stand in the result
+        self.first = order[0] if order and adjacent else 0  # of the index axes in the result
 
     def place(self, axis: int, where: tuple[Expr, ...]) -> Expr:
         """The source index on a replaced axis, given the position in the index tensors."""

@@ -1,4 +1,4 @@
-"""Cells put elsewhere: what aims at a place is found there; gradients of reads go this way."""
+"""Writes to chosen places: each cell finds the writes that target it; gradients of lookups."""
 
 from cutaway.glass.expr import (
     Arg,
@@ -27,12 +27,12 @@ def _before(call: Call) -> Expr:
 
 
 def _added(ranges: Ranges, match: Expr, brings: Expr) -> Expr:
-    """Σ of what aims here."""
+    """Σ of the writes that target this cell."""
     return fold("sum", ranges, choose(match, brings, 0))
 
 
 def _replaced(ranges: Ranges, match: Expr, brings: Expr, order: Expr, before: Expr) -> Expr:
-    """The last of what aims here, in the order given; if nothing does, what stood here."""
+    """The last write that targets this cell, in the order given; without one, what stood here."""
     if not ranges:
         return choose(match, brings, before)
     last = Arg(ranges, choose(match, order, -1), "argmax", brings)

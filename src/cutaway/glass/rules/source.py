@@ -61,7 +61,7 @@ def is_draw(call: Call) -> bool:
 
 
 def uninitialised(call: Call) -> list[Rule | None]:
-    """Memory nobody has written yet."""
+    """Memory that nothing has been written to yet."""
     return [Rule("uninitialised", "source", None, "constant") for _ in call.outputs]
 
 

@@ -5,8 +5,8 @@ and folds them away again, so an expression over a block of cells is a handful o
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -130,36 +130,28 @@ class Evaluator:
         return array.reshape(array.shape + (1,) * (self.rank - array.ndim))
 
     def _let(self, expr: Let) -> Array:
-        hidden = self.variables.get(expr.name)
-        self.variables[expr.name] = self.run(expr.value)
+        value = self.run(expr.value)
+        outer = self.variables
+        self.variables = {**outer, expr.name: value}
         result = self.run(expr.body)
-        if hidden is None:
-            del self.variables[expr.name]
-        else:
-            self.variables[expr.name] = hidden
+        self.variables = outer
         return result
 
-    def bind(self, ranges: Ranges) -> dict[str, Any]:
-        """Give variables that run an axis each; what they hid is returned."""
-        before = {name: (self.variables.get(name), self.axes.get(name)) for name, _ in ranges}
+    @contextmanager
+    def bound(self, ranges: Ranges) -> Iterator[None]:
+        """Within this block the variables that run have an axis each, after those before."""
+        outer = self.variables, self.axes
+        self.variables, self.axes = dict(self.variables), dict(self.axes)
         first = self.rank
         self.rank += len(ranges)
-        for place, (name, size) in enumerate(ranges):
+        for axis, (name, size) in enumerate(ranges, start=first):
             self.sizes.append(size)
-            self.axes[name] = (first + place, 0, size)
-            self.variables[name] = _along(first + place, self.rank, 0, size)
-        return before
-
-    def unbind(self, ranges: Ranges, before: Mapping[str, Any]) -> None:
-        """Take the axes away again."""
-        self.rank -= len(ranges)
-        del self.sizes[self.rank :]
-        for name, _ in ranges:
-            variable, axis = before[name]
-            if variable is None:
-                del self.variables[name], self.axes[name]
-            else:
-                self.variables[name], self.axes[name] = variable, axis
+            self.axes[name] = (axis, 0, size)
+            self.variables[name] = _along(axis, self.rank, 0, size)
+        yield
+        self.variables, self.axes = outer
+        self.rank = first
+        del self.sizes[first:]
 
     def _fold(self, expr: Fold) -> Array:
         factors = as_product(expr)
@@ -167,9 +159,8 @@ class Evaluator:
             product = contract(self, factors, expr.ranges)
             if product is not None:
                 return product
-        before = self.bind(expr.ranges)
-        terms = self.full(self.run(expr.body), expr.ranges)
-        self.unbind(expr.ranges, before)
+        with self.bound(expr.ranges):
+            terms = self.full(self.run(expr.body), expr.ranges)
         axes = tuple(range(self.rank, terms.ndim))
         return np.asarray(FOLDS[expr.kind](terms, axis=axes))
 
@@ -181,10 +172,9 @@ class Evaluator:
 
     def _flattened(self, expr: Arg | Kth, result: Expr) -> tuple[Array, Array]:
         """Body and result of each term, along one last axis."""
-        before = self.bind(expr.ranges)
-        terms = self.full(self.run(expr.body), expr.ranges)
-        places = self.full(self.run(result), expr.ranges)
-        self.unbind(expr.ranges, before)
+        with self.bound(expr.ranges):
+            terms = self.full(self.run(expr.body), expr.ranges)
+            places = self.full(self.run(result), expr.ranges)
         kept = np.broadcast_shapes(terms.shape[: self.rank], places.shape[: self.rank])
         whole = (*kept, *terms.shape[self.rank :])
         flat = np.broadcast_to(terms, whole).reshape(*kept, -1)
