@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cutaway.cli.once import OnceCommand
+from cutaway.cli.once import Group, OnceCommand
 from cutaway.cli.options import given, under
 from cutaway.cli.outputs import Force, check_file, check_folder, is_report
 from cutaway.config import RunConfig, one_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cutaway.text import Tokenizer
 
 data = typer.Typer(
+    cls=Group,
     help="Look into a corpus, encode it, or get one: check, build, embedded, harvest.",
     no_args_is_help=True,
 )

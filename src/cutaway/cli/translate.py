@@ -14,6 +14,7 @@ from cutaway.cli.options import (
     Beam,
     CoveragePenalty,
     Engine,
+    Folder,
     LengthPenalty,
     MaxLength,
     MinLength,
@@ -29,7 +30,6 @@ from cutaway.cli.options import (
     given,
 )
 from cutaway.cli.outputs import Force, check_file, written
-from cutaway.data import located
 from cutaway.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ if TYPE_CHECKING:
 
 
 def translate(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="Model folder; en-fr or en-zh for a model of the package.", callback=located
-        ),
-    ],
+    folder: Folder,
     text: Annotated[
         str | None,
         typer.Argument(help="Text, a text file, or a .po file; nothing or -: standard input."),

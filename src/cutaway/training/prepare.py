@@ -9,6 +9,7 @@ import numpy as np
 
 from cutaway.artifact.folder import ModelFolder, read_model_folder
 from cutaway.config import DataConfig, ModelConfig, RunConfig, Task, TokenizerConfig
+from cutaway.config.dump import model_changes
 from cutaway.corpus import (
     EncodedPairs,
     LongReport,
@@ -306,8 +307,8 @@ def model_settings(
 ) -> ModelConfig:
     """The model's settings: of the model to start from, of a preset, or by the corpus's size."""
     task = config.train.task
-    changes = {name: value for name, value in config.model.items() if name != "preset"}
     if start is not None:
+        changes = {name: value for name, value in config.model.items() if name != "preset"}
         if start.model.config.family != FAMILIES[task]:
             raise ConfigError(
                 f"the model to start from is of family {start.model.config.family!r}; the task "
@@ -326,12 +327,11 @@ def model_settings(
     values: dict[str, Any] = {
         "family": FAMILIES[task],
         "classes": len(labels),
-        "max_length": max(256, config.data.max_length),
-        **changes,
+        **model_changes(config),
     }
     if target_tokenizer is not None:
         values["target_vocabulary"] = target_tokenizer.vocabulary
-        values.setdefault("tied", "output")
+        values.setdefault("tied", "output")  # a store's tokenizers may be two
     return ModelConfig.preset(preset, vocabulary=tokenizer.vocabulary, **values)
 
 
