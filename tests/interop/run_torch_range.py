@@ -1,4 +1,4 @@
-"""Runs with another torch: translates, records, proves, trains and resumes; answers what came out."""
+"""Runs with another torch: translates, records, proves, trains, resumes; answers what came out."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The oldest and the newest torch that pyproject.toml allows: installed, and everything done once."""
+"""The oldest and the newest torch that pyproject.toml allows, installed and used for everything."""
 
 import re
 import tomllib

@@ -165,11 +165,8 @@ class Session:
         sample: int,
         temperature: float,
     ) -> Recorded:
-        asked = text
-        pieces = [piece for piece in translator.pieces(text) if piece.translate]
-        sentences = [piece.text.strip() for piece in pieces if not piece.broken]
-        if len(sentences) > 1:  # a run is one sentence: the first is recorded
-            text = sentences[0]
+        asked, sentences = text, _sentences(translator, text)
+        text = sentences[0] if len(sentences) > 1 else text  # a run is one sentence: the first
         source = self._ids(translator, text)
         self._check_prefix(translator, prefix)
         options: dict[str, Any] = {}
@@ -214,9 +211,11 @@ class Session:
 
     def _step(self, key: str, source: str, target: str, snapshot: str, rate: float) -> Recorded:
         translator = self._translator(snapshot)
+        if not target:  # a pair that was given is trained on as it is
+            source = next(iter(_sentences(translator, source)), source)
         source_ids = self._ids(translator, source)
         if not target:
-            (translation,) = translator.translate([source])
+            (translation,) = translator.translate([source], split=False)
             target = translation.text
         target_ids = translator.target_tokenizer.encode(target, end=True)
         if len(target_ids) > LONGEST:
@@ -356,3 +355,9 @@ class Session:
             "alternatives": [{"text": other.text, "score": other.score} for other in others],
             "warnings": list(dict.fromkeys(notice.kind for notice in notices)),
         }
+
+
+def _sentences(translator: Translator, text: str) -> list[str]:
+    """The sentences of a text; of one that is too long for the model, no parts."""
+    pieces = [piece for piece in translator.pieces(text) if piece.translate]
+    return [piece.text.strip() for piece in pieces if not piece.broken]

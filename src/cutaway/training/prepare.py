@@ -144,11 +144,8 @@ def clean_and_hold_out(
     task = config.train.task
     if task == "translate" and config.data.clean:
         rows, cleaning = clean(rows)
-        removed = ", ".join(f"{name} {count}" for name, count in cleaning.removed.items() if count)
-        notes.append(
-            f"{cleaning.given:,} pairs read, {cleaning.kept:,} kept"
-            + (f" (removed: {removed})" if removed else "")
-        )
+        cleaning.require_some()
+        notes.append(str(cleaning))
     else:
         notes.append(f"{len(rows):,} {'pairs' if task == 'translate' else 'texts'} read")
     if not hold_out:
