@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.artifact.files import replace
 from cutaway.errors import DataError, InputError
+from cutaway.system.files import replace
 
 if TYPE_CHECKING:
     from cutaway.decode import Translator

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cutaway.artifact.files import MANIFEST, fsync, whole_folder
+from cutaway.artifact.files import MANIFEST, whole_folder
 from cutaway.errors import ExportError
+from cutaway.system.files import flush, replace, usual_permissions
 
 
 @contextmanager
@@ -45,12 +46,10 @@ def export_file(out: Path, *, ours: Callable[[Path], bool], force: bool = False)
         try:
             yield scratch
             made = scratch / out.name
-            umask = os.umask(0)
-            os.umask(umask)
-            made.chmod(0o666 & ~umask)
-            fsync(made)
-            made.replace(out)
-            fsync(out.parent)
+            usual_permissions(made)
+            flush(made)
+            replace(made, out)
+            flush(out.parent)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
