@@ -36,6 +36,28 @@ environment libretranslate "$place/torch.txt" libretranslate==1.9.6
 environment ray constraints.txt 'ray[data]==2.60.0' ctranslate2 sentencepiece safetensors typer rich
 environment notebook constraints.txt nbconvert==7.17.2 ipykernel==7.4.0
 
+# The ends of the range that pyproject.toml allows. Other versions than ours are CUDA builds that ask
+# for gigabytes of libraries: these stay away, and stand-ins let torch run on the CPU.
+grep -v '^torch==' constraints.txt >"$place/others.txt"
+other_torch() {
+    local name=$1 version=$2 site
+    environment "$name" "$place/others.txt" numpy sentencepiece safetensors ctranslate2 sacrebleu \
+        typer rich fastapi uvicorn filelock networkx jinja2 fsspec sympy typing_extensions
+    [ -e "$place/$name/torch-$version" ] || [ -e "$place/$name.failed" ] && return
+    echo "installing torch $version alone in $place/$name"
+    if "$place/$name/bin/pip" install -q --disable-pip-version-check --no-deps "torch==$version" \
+        >>"$place/$name.log" 2>&1 &&
+        site=$("$place/$name/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))') &&
+        "$python" tests/interop/cuda_stubs.py "$site/torch/lib" >>"$place/$name.log" 2>&1; then
+        touch "$place/$name/torch-$version"
+    else
+        tail -n 1 "$place/$name.log" >"$place/$name.failed"
+        echo "cannot install torch $version: $(cat "$place/$name.failed")"
+    fi
+}
+other_torch torch_oldest 2.6.0
+other_torch torch_newest 2.15.0
+
 # The page's scripts are checked by programs of their own kind; no script of theirs is run.
 tools=$place/page/node_modules/.bin
 if ! cmp -s scripts/page/package-lock.json "$place/page/package-lock.json" ||

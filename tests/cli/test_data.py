@@ -63,7 +63,7 @@ def test_two_files_are_source_and_target(tmp_path: Path) -> None:
 def test_build_makes_a_store_that_training_can_open(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "store"
     output = said(run("build", corpus, "--out", out, "--vocabulary", 401, "--separate"))
-    assert "449 pairs read, 448 kept; removed: duplicate 1" in output
+    assert "449 pairs read, 448 kept (removed: duplicate 1)" in output
     assert "448 pairs" in output
     source, target = store_tokenizers(out)
     assert target is not None
@@ -162,3 +162,14 @@ def test_check_learns_its_tokenizer_from_the_rows_that_train_learns_from(
     tables = {"data": {"data": str(path)}, "tokenizer": {"vocabulary": 401}}
     trained = prepare(RunConfig.from_tables(tables)).tokenizer
     assert seen[0][0].fingerprint == trained.fingerprint
+
+
+@pytest.mark.parametrize("command", ["train", "data build", "data check"])
+def test_every_command_says_when_cleaning_removes_everything(command: str, tmp_path: Path) -> None:
+    for name in ("source", "target"):
+        (tmp_path / name).write_text("1 2 3\n4 5\n")
+    out = [] if command == "data check" else ["--out", str(tmp_path / "out")]
+    files = ["--source", str(tmp_path / "source"), "--target", str(tmp_path / "target")]
+    result = CliRunner().invoke(app, [*command.split(), *files, *out])
+    assert "cleaning removed all 2 pairs: 2 by 'copied'" in str(result.exception)
+    assert not (tmp_path / "out").exists()

@@ -1,10 +1,12 @@
 """Cleaning removes what it says and counts all it removes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cutaway.corpus import Cleaner, Filters, clean
-from cutaway.corpus.cleaning import Seen, words
+from cutaway.corpus.cleaning import CHECKS, WHY, Seen, words
+from cutaway.errors import DataError
 
 
 def test_each_filter_removes_and_counts_its_own() -> None:
@@ -99,3 +101,16 @@ def test_a_corpus_that_streams_keeps_no_numbers_of_its_pairs() -> None:
     cleaner = Cleaner()
     assert sum(1 for _ in cleaner.passing((f"a{n}", f"b{n}") for n in range(101))) == 101
     assert (cleaner.report().kept, list(cleaner.report().numbers)) == (101, [])
+
+
+def test_every_filter_says_what_is_wrong_with_a_pair_it_removes() -> None:
+    assert set(WHY) == set(CHECKS)
+
+
+def test_a_corpus_that_cleaning_empties_is_refused_with_the_reasons() -> None:
+    pairs = [("1 2", "1 2"), ("", "x"), ("3", "3")]
+    expected = r"removed all 3 pairs: 1 by 'empty' \(.*\), 2 by 'copied' \(the target is the source"
+    with pytest.raises(DataError, match=expected):
+        list(Cleaner().some(pairs))
+    assert list(Cleaner().some([*pairs, ("a", "b")])) == [("a", "b")]
+    assert list(Cleaner().some([])) == []  # an empty file is another complaint

@@ -237,6 +237,16 @@ def test_a_run_of_weights_that_were_replaced_is_outdated(folder: Path, tmp_path:
         assert client.get(f"/glass/{again}").status_code == 200
 
 
+def test_a_training_step_on_a_text_of_two_sentences_takes_the_first(client: Client) -> None:
+    """As the translation does; a pair that is given with its target is taken as it is."""
+    both = f"{TEXT} The dog sees the tree."
+    first = translate(client, both)
+    answer = client.post("/api/training", json={"text": both}).json()
+    assert (answer["source"], answer["target"]) == (TEXT, first["output"])
+    given = client.post("/api/training", json={"text": both, "target": "Le chat. Le chien."})
+    assert given.json()["source"] == both
+
+
 def test_a_training_step_leaves_the_model_as_it_was(client: Client) -> None:
     session = client.session
     before = {name: p.clone() for name, p in session.translator.model.state_dict().items()}

@@ -17,6 +17,7 @@ import pytest
 
 from cutaway.artifact.snapshots import read_index
 from cutaway.config import RunConfig
+from cutaway.config.dump import dumped
 from cutaway.evaluation.validation import validator
 from cutaway.serve.progress import Progress
 from cutaway.serve.run_page import run_page
@@ -173,7 +174,7 @@ with run_page(watch, out, 0, browser=False) as both:
 def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
     out, settings = tmp_path / "model", tmp_path / "run.toml"
     config = RunConfig.from_tables(tables(tmp_path, updates=100_000))
-    settings.write_text(config.to_toml(), encoding="utf-8")
+    settings.write_text(dumped(config), encoding="utf-8")
     command = [sys.executable, "-c", RUN, str(settings), str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
         try:

@@ -64,7 +64,7 @@ def test_any_content_of_the_file_is_survived(content: str, tmp_path: Path) -> No
 def test_without_locks_of_the_system_a_living_process_holds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock, "_lock", lambda file: None)
+    monkeypatch.setattr(lock, "lock", lambda file: None)
     for process, is_refused in [(os.getppid(), True), (2**22 + 7, False)]:
         holder = {"host": platform.node(), "process": process, "since": 1e9}
         (tmp_path / NAME).write_text(json.dumps(holder), encoding="utf-8")

@@ -1,6 +1,5 @@
 """Files that are whole or absent: written under another name, flushed, hashed, then renamed."""
 
-import ctypes
 import hashlib
 import json
 import os
@@ -12,6 +11,8 @@ from glob import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from cutaway.system.files import exchange, flush, usual_permissions
+
 MANIFEST = "manifest.json"
 EDITABLE = frozenset({"README.md", "generation.json"})  # the user's to change: not in a manifest
 LARGEST_MANIFEST = 16 * 2**20  # bytes
@@ -21,27 +22,6 @@ def sha256(path: Path) -> str:
     """SHA-256 of a file's bytes, as 64 hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def fsync(path: Path) -> None:
-    """Flush a file or folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def replace(new: Path, path: Path) -> None:
-    """Give a file the name of another in one step; a symbolic link's own file is replaced."""
-    os.replace(new, os.path.realpath(path))
-
-
-def make_ordinary(path: Path) -> None:
-    """Give a file or folder the rights of a new one: safetensors and mkdtemp make private ones."""
-    umask = os.umask(0)
-    os.umask(umask)
-    path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -110,14 +90,14 @@ def whole_folder(path: Path) -> Iterator[Path]:
     staging = Path(tempfile.mkdtemp(prefix=f".{path.name}.new-", dir=path.parent))
     try:
         yield staging
-        for file in (staging, *staging.rglob("*")):
-            make_ordinary(file)
+        for file in (staging, *staging.rglob("*")):  # safetensors and mkdtemp make things private
+            usual_permissions(file)
         write_manifest(staging)
         for file in staging.rglob("*"):
-            fsync(file)
-        fsync(staging)
-        _exchange(staging, path)
-        fsync(path.parent)
+            flush(file)
+        flush(staging)
+        exchange(staging, path)
+        flush(path.parent)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -128,23 +108,3 @@ def sweep(path: Path) -> None:
     if path.exists():
         for left in path.parent.glob(f".{escape(path.name)}.new-*"):
             shutil.rmtree(left, ignore_errors=True)
-
-
-def _exchange(new: Path, path: Path) -> None:
-    """Put `new` at `path`; afterwards `new` holds what was there before, if anything."""
-    if not path.exists():
-        new.rename(path)
-    elif not _swap(new, path):  # no atomic swap on this system: two renames, a moment apart
-        aside = new.with_name(new.name + "-old")
-        path.rename(aside)
-        new.rename(path)
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _swap(one: Path, other: Path) -> bool:
-    """Exchange two names in one step where the kernel can (Linux renameat2), else say False."""
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is None:
-        return False
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)

@@ -4,7 +4,6 @@ The operating system holds the lock and drops it when the process ends, however 
 says who: host, process, since when. What it says while the lock is free is stale.
 """
 
-import importlib
 import json
 import os
 import platform
@@ -12,9 +11,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from cutaway.errors import TrainingError
+from cutaway.system.locks import lock
+from cutaway.system.processes import alive
 
 NAME = "lock"
 
@@ -29,7 +30,7 @@ def held(folder: Path) -> Iterator[dict[str, Any] | None]:
     ours = False
     try:
         with (folder / NAME).open("a+", encoding="utf-8") as file:
-            free = _lock(file)
+            free = lock(file)
             file.seek(0)
             holder = _read(file.read(1000))
             if free is None:  # no locks on this file system: a living process of this host holds it
@@ -63,18 +64,6 @@ def in_words(holder: dict[str, Any] | None) -> str:
     return f"process {holder['process']} on {holder['host']}, since {since},"
 
 
-def _lock(file: IO[str]) -> bool | None:
-    """Take the lock: True; False if another process has it; None where there are no locks."""
-    try:
-        fcntl: Any = importlib.import_module("fcntl")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):  # Windows, or a file system without locks
-        return None
-    return True
-
-
 def _read(text: str) -> dict[str, Any] | None:
     try:
         values = json.loads(text)
@@ -91,10 +80,4 @@ def _alive(holder: dict[str, Any] | None) -> bool:
     """Whether the holder is a living process of this host."""
     if holder is None or holder["host"] != platform.node():
         return False
-    try:
-        os.kill(holder["process"], 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return bool(holder["process"] != os.getpid())
+    return bool(holder["process"] != os.getpid()) and alive(holder["process"])

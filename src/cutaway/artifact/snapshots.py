@@ -8,7 +8,6 @@ A snapshot holds weights alone: shape and tokenizer are those of the model folde
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from cutaway.artifact.files import fsync, make_ordinary, sha256, write_json
+from cutaway.artifact.files import sha256, write_json
 from cutaway.errors import ModelFolderError
+from cutaway.system.files import flush, replace, usual_permissions
 
 INDEX = "index.json"
 
@@ -48,9 +48,9 @@ def write_snapshot(
         for name, tensor in tensors.items()
     }
     save_file(half, staging)
-    make_ordinary(staging)
-    fsync(staging)
-    os.replace(staging, path)
+    usual_permissions(staging)
+    flush(staging)
+    replace(staging, path)
     entries = [entry for entry in read_index(folder) if entry["update"] < update]
     entries.append({"update": update, "file": path.name, "sha256": sha256(path), **facts})
     _write_index(folder, entries)
@@ -99,5 +99,5 @@ def read_snapshot(folder: Path, update: int) -> dict[str, Tensor]:
 def _write_index(folder: Path, entries: list[dict[str, Any]]) -> None:
     staging = folder / f".{INDEX}"
     write_json(staging, {"format": 1, "snapshots": entries})
-    fsync(staging)
-    os.replace(staging, folder / INDEX)
+    flush(staging)
+    replace(staging, folder / INDEX)

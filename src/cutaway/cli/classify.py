@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from cutaway.cli.options import model_folder
+
 
 def classify(
-    folder: Annotated[Path, typer.Argument(help="Model folder with a classifier.")],
+    folder: Annotated[Path, model_folder("Model folder with a classifier.")],
     text: Annotated[
         str | None, typer.Argument(help="Text; nothing or -: standard input, line by line.")
     ] = None,

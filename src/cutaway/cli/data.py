@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cutaway.cli.once import OnceCommand
+from cutaway.cli.once import Group, OnceCommand
 from cutaway.cli.options import given, under
 from cutaway.cli.outputs import Force, check_file, check_folder, is_report
 from cutaway.config import RunConfig, one_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cutaway.text import Tokenizer
 
 data = typer.Typer(
+    cls=Group,
     help="Look into a corpus, encode it, or get one: check, build, embedded, harvest.",
     no_args_is_help=True,
 )
@@ -195,13 +196,13 @@ def build(
     elif "-" in (source, target, both):
         raise DataError("standard input can be read once only; give --tokenizer FILE too")
     else:
-        rows = read([]) if no_clean else Cleaner().passing(read([]))
+        rows = read([]) if no_clean else Cleaner().some(read([]))
         tokenizers = learn_tokenizers(config.tokenizer, rows, config.train.seed)
     cleaner = Cleaner()
     pairs = read(notes)
     report = build_store(
         out,
-        pairs if no_clean else cleaner.passing(pairs),
+        pairs if no_clean else cleaner.some(pairs),
         *tokenizers,
         max_length=max_length,
         long=_long(config),
@@ -209,7 +210,7 @@ def build(
     for note in notes:
         typer.echo(note)
     if not no_clean:
-        _say_cleaning(cleaner.report())
+        typer.echo(str(cleaner.report()))
     typer.echo(str(report))
     store = open_store(out)
     ids = len(store.source_tokens) + len(store.target_tokens)
@@ -338,11 +339,3 @@ def _long(config: RunConfig) -> Any:
     """What to do with pairs that are too long; pairs cannot be split."""
     one_of("--long", config.data.long, ("skip", "truncate", "error"))
     return config.data.long
-
-
-def _say_cleaning(cleaning: Any) -> None:
-    removed = ", ".join(f"{name} {count:,}" for name, count in cleaning.removed.items() if count)
-    typer.echo(
-        f"{cleaning.given:,} pairs read, {cleaning.kept:,} kept"
-        + (f"; removed: {removed}" if removed else "")
-    )

@@ -5,14 +5,12 @@ from typing import Annotated
 
 import typer
 
-from cutaway.data import located
+from cutaway.cli.options import model_folder
 
 
 def diff(
-    ours: Annotated[Path, typer.Argument(help="Model folder or saved trace.", callback=located)],
-    theirs: Annotated[
-        Path, typer.Argument(help="Model folder or saved trace to compare with.", callback=located)
-    ],
+    ours: Annotated[Path, model_folder("Model folder or saved trace.")],
+    theirs: Annotated[Path, model_folder("Model folder or saved trace to compare with.")],
     text: Annotated[str, typer.Argument(help="The sentence; empty for two saved traces.")] = "",
     target: Annotated[
         str | None,

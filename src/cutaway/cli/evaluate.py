@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import cutaway
+from cutaway.cli.completion import model_folders
 from cutaway.cli.options import Beam, Engine, LengthPenalty, Split, engine_note, given
 from cutaway.cli.outputs import Force, check_file, is_report, written
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 def evaluate(
     folders: Annotated[
-        list[Path], typer.Argument(help="Model folders; the first is the baseline.")
+        list[Path],
+        typer.Argument(
+            help="Model folders; the first is the baseline.", autocompletion=model_folders
+        ),
     ],
     source: Annotated[Path, typer.Option(help="Source sentences, one per line.")],
     target: Annotated[Path, typer.Option(help="Reference translations, one per line.")],

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cutaway.cli.options import model_folder
 from cutaway.cli.outputs import Force, check_file, check_folder, is_report
-from cutaway.data import located
 from cutaway.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ ROWS, COLUMNS = 24, 12  # of a matrix on the terminal
 def explain(
     folder: Annotated[
         Path,
-        typer.Argument(
-            help="Model folder (en-fr, en-zh: of the package), its run, or a saved trace.",
-            callback=located,
-        ),
+        model_folder("Model folder (en-fr, en-zh: of the package), its run, or a saved trace."),
     ],
     text: Annotated[
         str, typer.Argument(help="The sentence; none for a saved trace or with --update.")

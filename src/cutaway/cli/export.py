@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from cutaway.cli.options import Folder
 from cutaway.cli.outputs import Force
-from cutaway.data import located
 from cutaway.errors import ExportError
 from cutaway.report import size
 
@@ -14,12 +14,7 @@ Format = Literal["ctranslate2", "argos", "huggingface", "onnx"]
 
 
 def export(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="Model folder; en-fr or en-zh for a model of the package.", callback=located
-        ),
-    ],
+    folder: Folder,
     to: Annotated[Format, typer.Option("--to", help="The other package.")],
     out: Annotated[
         Path | None,

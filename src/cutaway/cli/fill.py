@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from cutaway.cli.options import model_folder
+
 
 def fill(
-    folder: Annotated[Path, typer.Argument(help="Model folder of family 'encoder'.")],
+    folder: Annotated[Path, model_folder("Model folder of family 'encoder'.")],
     text: Annotated[
         str | None,
         typer.Argument(help="Text with blanks (___ or <mask>); nothing or -: standard input."),

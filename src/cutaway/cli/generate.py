@@ -7,11 +7,22 @@ from typing import Annotated
 
 import typer
 
-from cutaway.cli.options import Beam, NBest, NoRepeat, Sample, Seed, Temperature, TopK, TopP, given
+from cutaway.cli.options import (
+    Beam,
+    NBest,
+    NoRepeat,
+    Sample,
+    Seed,
+    Temperature,
+    TopK,
+    TopP,
+    given,
+    model_folder,
+)
 
 
 def generate(
-    folder: Annotated[Path, typer.Argument(help="Model folder of family 'decoder'.")],
+    folder: Annotated[Path, model_folder("Model folder of family 'decoder'.")],
     prompt: Annotated[
         str | None, typer.Argument(help="Beginning of the text; nothing or -: standard input.")
     ] = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cutaway.cli.completion import lesson_languages, lesson_names, model_folders
 from cutaway.cli.outputs import Force, check_file, written
 from cutaway.data import located, name_of
 
@@ -16,16 +17,25 @@ if TYPE_CHECKING:
 
 
 def lesson(
-    name: Annotated[str | None, typer.Argument(help="Which lesson; without it, a list.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Which lesson; without it, a list.", autocompletion=lesson_names),
+    ] = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Run to the end, answers included, no questions.")
     ] = False,
-    lang: Annotated[str, typer.Option(help="Language of the texts, such as en or zh.")] = "en",
+    lang: Annotated[
+        str,
+        typer.Option(
+            help="Language of the texts, such as en or zh.", autocompletion=lesson_languages
+        ),
+    ] = "en",
     model: Annotated[
         Path,
         typer.Option(
             help="Model folder for lessons on a trained model; en-fr and en-zh are in the package.",
             callback=located,
+            autocompletion=model_folders,
         ),
     ] = Path("en-fr"),
     notebook: Annotated[

@@ -17,7 +17,7 @@ from cutaway.cli.export import export
 from cutaway.cli.fill import fill
 from cutaway.cli.generate import generate
 from cutaway.cli.lesson import lesson
-from cutaway.cli.once import OnceCommand
+from cutaway.cli.once import Group, OnceCommand
 from cutaway.cli.prove import prove
 from cutaway.cli.serve import serve
 from cutaway.cli.train import train
@@ -28,6 +28,7 @@ from cutaway.version import __version__
 
 app = typer.Typer(
     name="cutaway",
+    cls=Group,
     help="A Transformer you can train, translate with, and see through.",
     no_args_is_help=True,
     rich_markup_mode="rich",

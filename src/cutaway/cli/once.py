@@ -1,14 +1,30 @@
-"""Commands whose options are given once: the last of two would win without a word."""
+"""Commands whose options are given once, and whose flags are shown without a type."""
 
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from cutaway.errors import InputError
 
 
-class OnceCommand(TyperCommand):
-    """A command that refuses an option given twice, unless it collects."""
+class PlainFlags:
+    """Of a command or group: a flag takes no value, so its help shows no `<bool>`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, --help among them."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class Group(PlainFlags, TyperGroup):
+    """A command that has commands."""
+
+
+class OnceCommand(PlainFlags, TyperCommand):
+    """A command that refuses an option given twice, unless it collects: the last one would win."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, and count each option first."""

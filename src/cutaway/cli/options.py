@@ -1,21 +1,58 @@
 """Command line options whose help text is the description of their setting."""
 
+import dataclasses
+import typing
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cutaway.cli.completion import choices, model_folders
 from cutaway.config import Config, DecodeOptions, help_of
+from cutaway.data import located
 
 
-def under(panel: str, help: str, *names: str) -> Any:
-    """An option under a heading of the help page."""
-    return typer.Option(*names, help=help, rich_help_panel=panel)
+def under(panel: str, help: str, *names: str, words: tuple[str, ...] = ()) -> Any:
+    """An option under a heading of the help page; `words` are offered by the shell."""
+    offered = choices(*words) if words else None
+    return typer.Option(*names, help=help, rich_help_panel=panel, autocompletion=offered)
 
 
-def sets(settings: type[Config], name: str, *names: str, panel: str | None = None) -> Any:
-    """An option for one setting, with the setting's description as help."""
-    text = help_of(settings, name)
-    return typer.Option(*names, help=f"{text[0].upper()}{text[1:]}.", rich_help_panel=panel)
+def sets(
+    settings: type[Config],
+    name: str,
+    *names: str,
+    panel: str | None = None,
+    words: tuple[str, ...] = (),
+    offered: Callable[[str], list[str]] | None = None,
+) -> Any:
+    """An option for one setting: its description, default and choices come from there."""
+    text = help_of(settings, name).replace("[", r"\[")  # or rich takes it for markup
+    (default,) = (f.default for f in dataclasses.fields(settings) if f.name == name)
+    # False == 0, and 0 is a default to show
+    shown = "" if default is False or default in ("", None) else rf" [dim]\[default: {default}"
+    if shown:  # typer would write it in parentheses
+        folder = " or the folder's" if settings is DecodeOptions else ""
+        shown += f"{folder}][/dim]"
+    annotation = typing.get_type_hints(settings)[name]
+    if typing.get_origin(annotation) is typing.Literal:
+        words = typing.get_args(annotation)
+    return typer.Option(
+        *names,
+        help=f"{text[0].upper()}{text[1:]}.{shown}",
+        rich_help_panel=panel,
+        show_default=False,
+        autocompletion=offered or (choices(*words) if words else None),
+    )
+
+
+def model_folder(help: str) -> Any:
+    """An argument that names a model folder, or a model of the package."""
+    return typer.Argument(help=help, callback=located, autocompletion=model_folders)
+
+
+Folder = Annotated[Path, model_folder("Model folder; en-fr or en-zh for a model of the package.")]
 
 
 def given(**values: Any) -> dict[str, Any]:
@@ -37,7 +74,10 @@ def engine_note(message: str) -> None:
 _SAID: set[str] = set()
 
 ENGINE = "ctranslate2 (fast), torch (the model itself), or auto: the first where it does the same"
-Engine = Annotated[str, typer.Option(help=f"{ENGINE}.")]
+Engine = Annotated[
+    str,
+    typer.Option(help=f"{ENGINE}.", autocompletion=choices("auto", "ctranslate2", "torch")),
+]
 Beam = Annotated[int | None, sets(DecodeOptions, "beam")]
 NBest = Annotated[int | None, sets(DecodeOptions, "n_best")]
 LengthPenalty = Annotated[float | None, sets(DecodeOptions, "length_penalty")]

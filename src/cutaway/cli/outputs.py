@@ -12,9 +12,9 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from cutaway.artifact.files import fsync, replace
 from cutaway.errors import InputError
 from cutaway.report import GENERATOR
+from cutaway.system.files import flush, replace
 
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that already exists.")]
 
@@ -77,7 +77,7 @@ def written(path: Path) -> Iterator[BinaryIO]:
                 yield file
             if place.exists():
                 fresh.chmod(place.stat().st_mode & 0o777)
-            fsync(fresh)
+            flush(fresh)
             replace(fresh, place)
         finally:
             with suppress(OSError):

@@ -6,16 +6,13 @@ from typing import Annotated
 import typer
 
 from cutaway.cli.explain import ONE_SENTENCE, open_trace
-from cutaway.data import located
+from cutaway.cli.options import model_folder
 
 
 def prove(
     folder: Annotated[
         Path,
-        typer.Argument(
-            help="Model folder, en-fr or en-zh for a model of the package, or a saved trace.",
-            callback=located,
-        ),
+        model_folder("Model folder, en-fr or en-zh for a model of the package, or a saved trace."),
     ],
     text: Annotated[str, typer.Argument(help="The sentence; empty for a saved trace.")] = "",
     target: Annotated[

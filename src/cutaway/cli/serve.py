@@ -6,17 +6,20 @@ from typing import Annotated
 
 import typer
 
-from cutaway.data import located
+from cutaway.cli.completion import model_folders
+from cutaway.cli.options import model_folder
 
 
 def serve(
     folder: Annotated[
-        Path,
-        typer.Argument(help="Model folder to serve; one of the package if none.", callback=located),
+        Path, model_folder("Model folder to serve; one of the package if none.")
     ] = Path("en-fr"),
     compare: Annotated[
         list[Path] | None,
-        typer.Option(help="Another model folder to compare with; may be given several times."),
+        typer.Option(
+            help="Another model folder to compare with; may be given several times.",
+            autocompletion=model_folders,
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8765,

@@ -11,9 +11,22 @@ from typing import Annotated, Any
 import typer
 
 import cutaway
+from cutaway.cli.completion import model_folders
 from cutaway.cli.options import given, sets, under
-from cutaway.config import DataConfig, RunConfig, TokenizerConfig, TrainConfig, read_toml
+from cutaway.config import (
+    PRESETS,
+    DataConfig,
+    ModelConfig,
+    RunConfig,
+    TokenizerConfig,
+    TrainConfig,
+    read_toml,
+)
+from cutaway.config.dump import dumped, model_changes
+from cutaway.data import PAIRS
 from cutaway.errors import ConfigError
+
+SIZES = tuple(PRESETS)
 
 Files = "Files"
 Size = "Size and text"
@@ -28,7 +41,7 @@ def train(
     target: Annotated[str, sets(DataConfig, "target", panel=Files)] = "",
     data: Annotated[str, sets(DataConfig, "data", panel=Files)] = "",
     store: Annotated[str, sets(DataConfig, "store", panel=Files)] = "",
-    embedded: Annotated[str, sets(DataConfig, "embedded", panel=Files)] = "",
+    embedded: Annotated[str, sets(DataConfig, "embedded", panel=Files, words=PAIRS)] = "",
     val_source: Annotated[str, sets(DataConfig, "val_source", panel=Files)] = "",
     val_target: Annotated[str, sets(DataConfig, "val_target", panel=Files)] = "",
     val_data: Annotated[str, sets(DataConfig, "val_data", panel=Files)] = "",
@@ -46,9 +59,12 @@ def train(
     ] = False,
     task: Annotated[str, sets(TrainConfig, "task", panel=Size)] = "",
     preset: Annotated[
-        str, under(Size, "tiny, small, base or big; by default by the size of the corpus.")
+        str,
+        under(Size, "tiny, small, base or big; by default by the size of the corpus.", words=SIZES),
     ] = "",
-    start_from: Annotated[str, sets(TrainConfig, "start_from", "--from", panel=Size)] = "",
+    start_from: Annotated[
+        str, sets(TrainConfig, "start_from", "--from", panel=Size, offered=model_folders)
+    ] = "",
     grow: Annotated[int | None, sets(TrainConfig, "grow", panel=Size)] = None,
     vocabulary: Annotated[int | None, sets(TokenizerConfig, "vocabulary", panel=Size)] = None,
     lowercase: Annotated[
@@ -108,7 +124,7 @@ def train(
     }  # fmt: skip
     settings = run_config(config, tables, set_ or [])
     if dump_config:
-        typer.echo(settings.to_toml(), nl=False)
+        typer.echo(dumped(settings, left_to_choose(settings)), nl=False)
         return
     from cutaway.cli.progress import progress_view
     from cutaway.serve.run_page import run_page
@@ -121,6 +137,19 @@ def train(
         cutaway.train(out, settings, watch=listener, allow_changes=allow_changes, at_once=watch)
     if prints():
         typer.echo(f'{out} is ready: cutaway {settings.train.task} {out} "…"')
+
+
+def left_to_choose(settings: RunConfig) -> dict[str, Any]:
+    """What settings left to choose come to, as far as the size of the model decides them."""
+    from cutaway.training.recipe import resolved
+    from cutaway.training.schedule import peak_rate
+
+    if not settings.model["preset"]:
+        return {}
+    model = ModelConfig.preset(settings.model["preset"], vocabulary=1000, **model_changes(settings))
+    train = resolved(settings.train, model)
+    rate = peak_rate(train, model, train.updates)
+    return {"warmup": train.warmup, "accumulate": train.accumulate, "learning_rate": rate}
 
 
 def prints() -> bool:

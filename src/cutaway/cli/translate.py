@@ -14,6 +14,7 @@ from cutaway.cli.options import (
     Beam,
     CoveragePenalty,
     Engine,
+    Folder,
     LengthPenalty,
     MaxLength,
     MinLength,
@@ -29,7 +30,7 @@ from cutaway.cli.options import (
     given,
 )
 from cutaway.cli.outputs import Force, check_file, written
-from cutaway.data import located
+from cutaway.cli.warn import Warnings
 from cutaway.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,12 +38,7 @@ if TYPE_CHECKING:
 
 
 def translate(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="Model folder; en-fr or en-zh for a model of the package.", callback=located
-        ),
-    ],
+    folder: Folder,
     text: Annotated[
         str | None,
         typer.Argument(help="Text, a text file, or a .po file; nothing or -: standard input."),
@@ -140,7 +136,7 @@ def translate(
         )
     else:
         (translation,) = translator.translate([text], **settings)
-        report_warnings(translation)
+        Warnings().report(translation)
         result = line_of(translation, as_json=as_json) if as_json else translation.text + "\n"
         if output is None:
             sys.stdout.write(result)
@@ -166,13 +162,6 @@ def line_of(translation: "Translation", *, as_json: bool) -> str:
     return " ".join(translation.text.split("\n")) + "\n"
 
 
-def report_warnings(translation: "Translation", where: str = "") -> None:
-    """Warnings go to standard error, so that standard output stays the translation."""
-    for notice in translation.warnings:
-        if notice.kind != "unchanged":
-            typer.echo(f"{where}warning: {notice.message}", err=True)
-
-
 def _print_all(
     translator: "Translator",
     texts: Iterator[list[str]],
@@ -181,9 +170,10 @@ def _print_all(
     as_json: bool,
 ) -> None:
     number = 0
-    for batch in texts:
-        for translation in translator.translate(batch, **settings):
-            number += 1
-            report_warnings(translation, f"line {number}: ")
-            sys.stdout.write(line_of(translation, as_json=as_json))
-        sys.stdout.flush()
+    with Warnings() as warnings:
+        for batch in texts:
+            for translation in translator.translate(batch, **settings):
+                number += 1
+                warnings.report(translation, number)
+                sys.stdout.write(line_of(translation, as_json=as_json))
+            sys.stdout.flush()

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.artifact.files import replace
 from cutaway.errors import DataError, InputError
+from cutaway.system.files import replace
 
 if TYPE_CHECKING:
     from cutaway.decode import Translator
@@ -37,12 +37,16 @@ def translate_file(
 
     from cutaway.cli.inputs import batches
     from cutaway.cli.outputs import is_stream, written
-    from cutaway.cli.translate import line_of, report_warnings
+    from cutaway.cli.translate import line_of
+    from cutaway.cli.warn import Warnings
 
     if is_stream(output):
-        with source.open("rb") as lines, written(output) as stream:
+        number = 0
+        with source.open("rb") as lines, written(output) as stream, Warnings() as warnings:
             for batch in batches(lines, str(source)):
                 for translation in translator.translate(batch, **settings):
+                    number += 1
+                    warnings.report(translation, number)
                     stream.write(line_of(translation, as_json=as_json).encode())
         return
     output = Path(os.path.realpath(output))
@@ -67,12 +71,12 @@ def translate_file(
         console=Console(stderr=True),
         disable=not os.isatty(2),
     )
-    with partial.open("ab") as stream, bar:
+    with partial.open("ab") as stream, bar, Warnings() as warnings:
         task = bar.add_task("lines", total=total, completed=done)
         for chunk in _chunks(source, done):
             translations = translator.translate(chunk, **settings)
             for number, translation in enumerate(translations, start=done + 1):
-                report_warnings(translation, f"line {number}: ")
+                warnings.report(translation, number)
             text = "".join(line_of(translation, as_json=as_json) for translation in translations)
             stream.write(text.encode())
             stream.flush()

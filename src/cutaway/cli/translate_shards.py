@@ -25,6 +25,7 @@ from cutaway.cli.translate import line_of
 from cutaway.cli.translate_file import examined
 from cutaway.decode.batch_translator import BatchTranslator
 from cutaway.errors import InputError
+from cutaway.system.files import replace
 
 LINES = 10_000  # of a shard: some seconds of work, so that little is lost with a worker
 
@@ -85,7 +86,7 @@ class ShardTranslator:
             stream.write(text.encode())
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(name, target)
+        replace(Path(name), target)
         return sum(any(n.kind != "unchanged" for n in each.warnings) for each in found)
 
 
@@ -172,5 +173,5 @@ def _join(place: Path, shards: list[Shard], output: Path) -> None:
                 shutil.copyfileobj(part, stream, 1 << 20)
         stream.flush()
         os.fsync(stream.fileno())
-    os.replace(partial, output)
+    replace(partial, output)
     shutil.rmtree(place)

@@ -1,6 +1,5 @@
 """The settings of a training run: the tables data, tokenizer, model and train of a run.toml."""
 
-import json
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -8,7 +7,6 @@ from cutaway.config.base import (
     Config,
     at_least,
     fraction,
-    help_of,
     language_code,
     one_of,
     setting,
@@ -102,7 +100,8 @@ class TrainConfig(Config):
     """How the weights are found."""
 
     task: Task = setting(
-        "translate", "translate, generate (language model), fill (masked words) or classify"
+        "translate",
+        "what to learn: translate, generate (language model), fill (masked words) or classify",
     )
     start_from: str = setting("", "a model folder whose weights and tokenizer to start from")
     grow: int = setting(
@@ -159,7 +158,7 @@ class TrainConfig(Config):
     private: bool = setting(
         False, "leave validation sentences out of the model folder (log.jsonl, report.html)"
     )
-    device: str = setting("auto", "cpu, cuda or mps; auto: the fastest available")
+    device: str = setting("auto", "where to compute: cpu, cuda or mps; auto: the fastest available")
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto", "of matrix products; auto: bfloat16 where it is fast"
     )
@@ -192,6 +191,7 @@ class TrainConfig(Config):
             raise ConfigError("train.mask_share is 0; the task 'fill' needs tokens to predict")
 
 
+FOLLOWS = ("vocabulary", "target_vocabulary", "pad", "classes", "family")  # no [model] setting
 EXCLUSIVE = (("source", "data", "embedded", "store"), ("val_source", "val_data"))
 
 
@@ -219,7 +219,7 @@ class RunConfig:
         preset = model.get("preset", "")
         one_of("model.preset", preset, ("", *PRESETS))
         changes = {name: value for name, value in model.items() if name != "preset"}
-        for name in ("vocabulary", "target_vocabulary", "pad", "classes", "family"):
+        for name in FOLLOWS:
             if name in changes:
                 raise ConfigError(
                     f"model.{name} follows from task, tokenizer and data; leave it out"
@@ -260,23 +260,6 @@ class RunConfig:
                 )
         elif self.train.grow:
             raise ConfigError("train.grow needs a model to start from; give --from FOLDER too")
-
-    def to_toml(self) -> str:
-        """All settings as a run.toml, each with its description."""
-        kinds: dict[str, type[Config]] = {
-            "data": DataConfig,
-            "tokenizer": TokenizerConfig,
-            "model": ModelConfig,
-            "train": TrainConfig,
-        }
-        lines: list[str] = []
-        for table, values in self.to_tables().items():
-            lines.append(f"[{table}]")
-            for name, value in values.items():
-                about = PRESET_HELP if name == "preset" else help_of(kinds[table], name)
-                lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}  # {about}")
-            lines.append("")
-        return "\n".join(lines)
 
     def to_tables(self) -> dict[str, dict[str, Any]]:
         """The four tables as plain values."""

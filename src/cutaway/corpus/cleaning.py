@@ -8,8 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from cutaway.errors import InputError
+from cutaway.errors import DataError, InputError
 
+WHY = {  # what is wrong with a pair that a filter removes
+    "empty": "a side has no visible character",
+    "control": "control characters or U+FFFD: often a wrong encoding",
+    "copied": "the target is the source",
+    "shortest": "a side is too short",
+    "longest": "a side has too many words",
+    "ratio": "one side is many times longer: often files that are not aligned",
+    "duplicate": "the same pair occurred before",
+}
 EXAMPLES = 5  # removed pairs kept per filter, to show
 
 # Chinese characters, kana, Thai, Lao, Burmese and Khmer: written without spaces between words.
@@ -50,6 +59,24 @@ class Cleaning:
     examples: dict[str, tuple[int, ...]]  # filter → numbers (from 0) of the first pairs removed
     numbers: Sequence[int] = field(repr=False)  # places of kept pairs in the input, if asked for
 
+    def __str__(self) -> str:
+        removed = ", ".join(f"{name} {count:,}" for name, count in self.removed.items() if count)
+        kept = f"{self.given:,} pairs read, {self.kept:,} kept"
+        return f"{kept} (removed: {removed})" if removed else kept
+
+    def require_some(self) -> None:
+        """Refuse to go on with nothing: say which filter removed how many pairs, and why."""
+        if self.given and not self.kept:
+            reasons = ", ".join(
+                f"{count:,} by {name!r} ({WHY.get(name, 'a filter of the corpus')})"
+                for name, count in self.removed.items()
+                if count
+            )
+            raise DataError(
+                f"cleaning removed all {self.given:,} pairs: {reasons}; correct the files, or "
+                f"keep such pairs with --set data.clean=false (data build: --no-clean)"
+            )
+
 
 class Cleaner:
     """Applies the filters to pairs as they pass; a removed pair counts for the first filter.
@@ -81,6 +108,11 @@ class Cleaner:
             self._removed[culprit] += 1
             if len(self._examples[culprit]) < EXAMPLES:
                 self._examples[culprit].append(number)
+
+    def some(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """The pairs that are kept; a DataError at the end if there was none among those given."""
+        yield from self.passing(pairs)
+        self.report().require_some()
 
     def report(self) -> Cleaning:
         """What has been done so far."""

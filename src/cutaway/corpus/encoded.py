@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cutaway.errors import DataError, InputError
+from cutaway.system.processes import processors
 from cutaway.text import Tokenizer
 
 Ids = NDArray[np.integer]
@@ -225,7 +225,7 @@ def _encoded(
     pairs: Iterable[tuple[str, str]], source: Tokenizer, target: Tokenizer, language: str | None
 ) -> Iterator[Row]:
     """Each pair as ids, whole blocks of them at a time: a block is cut on all cores."""
-    threads = cores()
+    threads = processors()
     rest = iter(pairs)
     number = 0
     while block := list(itertools.islice(rest, BLOCK)):
@@ -238,12 +238,6 @@ def _encoded(
         for source_ids, target_ids in zip(sources, targets, strict=True):
             yield number, source_ids, target_ids
             number += 1
-
-
-def cores() -> int:
-    """Cores this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def encode_pairs(

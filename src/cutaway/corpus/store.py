@@ -29,6 +29,7 @@ from cutaway.corpus.encoded import (
     token_code,
 )
 from cutaway.errors import DataError
+from cutaway.system.files import replace, usual_permissions
 from cutaway.text import Tokenizer
 
 FORMAT = "cutaway token store 1"
@@ -95,7 +96,7 @@ def build_store(
     except OSError as error:
         raise DataError(f"{place}: the store cannot be written ({error.strerror})") from None
     try:
-        fresh.chmod(0o777 & ~_umask())
+        usual_permissions(fresh)
         code = token_code(max(source.vocabulary, target.vocabulary))
         codes = dict(zip(ARRAYS, (code, code, "q", "q"), strict=True))
         writers = {name: _Writer(fresh / f"{name}.bin", codes[name]) for name in ARRAYS}
@@ -147,18 +148,12 @@ def build_store(
             file.flush()
             os.fsync(file.fileno())
         shutil.rmtree(place, ignore_errors=True)
-        fresh.rename(place)
+        replace(fresh, place)
     except OSError as error:
         raise DataError(f"{place}: the store cannot be written ({error.strerror})") from None
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return LongReport(max_length, long, tuple(long_numbers))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def open_store(

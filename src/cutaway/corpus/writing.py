@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from cutaway.errors import DataError
+from cutaway.system.files import replace
 
 
 def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> int:
@@ -23,7 +24,7 @@ def write_lines(path: str | PathLike[str], lines: Iterable[str]) -> int:
         with fresh.open("w", encoding="utf-8", newline="\n") as file:
             for count, line in enumerate(lines, 1):
                 file.write(_whole(line, count) + "\n")
-        fresh.replace(place)
+        replace(fresh, place)
     except OSError as error:
         raise DataError(f"{place}: cannot be written ({error.strerror})") from None
     finally:

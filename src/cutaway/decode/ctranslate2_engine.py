@@ -7,7 +7,6 @@ Nothing here imports torch unless the model itself is needed.
 """
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +16,7 @@ from cutaway.decode.ctranslate2_layout import model_files, unfit
 from cutaway.decode.hypothesis import Hypothesis, SearchResult
 from cutaway.decode.tasks import Special, Task
 from cutaway.errors import ConfigError, InputError
+from cutaway.system.processes import processors
 
 if TYPE_CHECKING:
     from cutaway.artifact.folder import ModelFolder
@@ -246,10 +246,3 @@ def _differs(options: DecodeOptions, tasks: Sequence[Task]) -> str:
     if options.beam > 1 and any(task.prefix for task in tasks):
         return "a beam must begin with a prefix"
     return ""
-
-
-def processors() -> int:
-    """Processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -4,7 +4,7 @@ Works on ids, without a model.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["split", "loop", "truncated", "length", "unknown", "unchanged"]
@@ -19,6 +19,19 @@ class Notice:
 
     def __str__(self) -> str:
         return self.message
+
+
+def grouped(notices: Sequence[Notice]) -> list[Notice]:
+    """One warning of each kind: the first, and how many more parts of the text have it."""
+    by_kind: dict[Kind, list[Notice]] = {}
+    for notice in notices:
+        by_kind.setdefault(notice.kind, []).append(notice)
+    return [
+        replace(first, message=f"{first.message} ({len(more)} more parts of this text likewise)")
+        if more
+        else first
+        for first, *more in by_kind.values()
+    ]
 
 
 def loop(ids: Sequence[int]) -> tuple[int, int] | None:

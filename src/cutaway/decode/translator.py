@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cutaway.artifact.folder import ModelFolder, open_model_folder
 from cutaway.config import DecodeOptions
 from cutaway.decode.engine import Engine, TorchEngine
-from cutaway.decode.guards import Notice, loop, odd_length
+from cutaway.decode.guards import Notice, grouped, loop, odd_length
 from cutaway.decode.hypothesis import BeamTree, Hypothesis, SearchResult
 from cutaway.decode.tasks import Special, Task
 from cutaway.decode.translation import Alternative, Rival, Token, Translation
@@ -370,7 +370,7 @@ class Translator:
             language = f", {self.folder.languages[0]}" if self.folder.languages else ""
             message = "the model never met most of these characters; is this its source language"
             notices.append(Notice("unknown", f"{message}{language}?"))
-        return notices
+        return grouped(notices)
 
 
 def _checked(texts: Any, split: Any) -> list[str]:

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cutaway.artifact.files import MANIFEST, fsync, make_ordinary, whole_folder
+from cutaway.artifact.files import MANIFEST, whole_folder
 from cutaway.errors import ExportError
+from cutaway.system.files import flush, replace, usual_permissions
 
 
 @contextmanager
@@ -45,10 +46,10 @@ def export_file(out: Path, *, ours: Callable[[Path], bool], force: bool = False)
         try:
             yield scratch
             made = scratch / out.name
-            make_ordinary(made)
-            fsync(made)
-            made.replace(out)
-            fsync(out.parent)
+            usual_permissions(made)
+            flush(made)
+            replace(made, out)
+            flush(out.parent)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:

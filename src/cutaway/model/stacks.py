@@ -11,6 +11,9 @@ from cutaway.model.layers import DecoderLayer, EncoderLayer
 from cutaway.model.masks import reach
 from cutaway.model.positions import Positions
 
+# torch 2.6 cannot tell an export from a compilation: there both keep to a dense mask.
+is_exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
+
 
 class Stack(nn.Module):
     """What both sides share: positions, dropout, the last norm, and the self-attention's mask."""
@@ -43,7 +46,7 @@ class Stack(nn.Module):
         padding, and in an exported program: the number of blocks would fix its lengths.
         """
         only_padding = padding is None or padding.shape[1] == 1
-        dense = is_explicit() or torch.compiler.is_exporting()
+        dense = is_explicit() or is_exporting()
         return self.config.attention == "local" and only_padding and not dense
 
     def finish(self, states: Tensor) -> Tensor:

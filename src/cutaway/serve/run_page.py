@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, cast
 from cutaway.errors import InputError
 from cutaway.serve.listening import address, bound
 from cutaway.serve.token import own_token, with_token
+from cutaway.system.sockets import start_with_socket
 
 if TYPE_CHECKING:
     from cutaway.training.events import Event, Watch
@@ -82,20 +83,17 @@ def page_of(out: Path, port: int) -> Iterator[Page]:
         with bound("127.0.0.1", port) as listening:
             url = with_token(address(listening), own_token())
             module = "cutaway.serve.run_page_process"
-            process = subprocess.Popen(
+            process = start_with_socket(
                 # -P: no module is imported from the current folder, which may hold downloaded files
-                [sys.executable, "-P", "-m", module, str(out), str(listening.fileno())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=words,
-                pass_fds=[listening.fileno()],
-                env={  # other accounts see a process's arguments, not its environment
+                [sys.executable, "-P", "-m", module, str(out)],
+                listening,
+                environment={  # other accounts see a process's arguments, not its environment
                     **os.environ,
                     TOKEN: own_token(),
                     "OMP_NUM_THREADS": "1",
                     "MKL_NUM_THREADS": "1",
                 },
-                process_group=0,  # Ctrl-C is for the run; a session would hide it from `nice`
+                errors=words,
             )
         try:
             yield Page(url, process, words)

@@ -6,25 +6,28 @@ closed: when the run that started it ends or dies.
 """
 
 import os
-import socket
 import sys
 from pathlib import Path
+
+from cutaway.system.processes import lower_priority
+from cutaway.system.sockets import inherited_socket
 
 NICE = 5  # lower priority than the run
 
 
 def main() -> None:
     """Serve the folder on the inherited socket."""
-    os.nice(NICE)
+    lower_priority(NICE)
     from cutaway.serve.app import create_app
     from cutaway.serve.progress import Progress
     from cutaway.serve.run_page import TOKEN
     from cutaway.serve.server import Server
 
-    out, handle = Path(sys.argv[1]), int(sys.argv[2])
+    out = Path(sys.argv[1])
+    listening = inherited_socket(sys.argv[2], sys.stdin.buffer)
     token = os.environ.pop(TOKEN)
     app = create_app(folder=out, progress=Progress(out, under_way=True), token=token)
-    server = Server(app, socket.socket(fileno=handle)).start()
+    server = Server(app, listening).start()
     rehearse()
     sys.stdin.read()  # until the run ends
     server.stop()

@@ -129,11 +129,9 @@ class Session:
 
     def _translate(self, key: str, asked: TranslationRequest) -> Recorded:
         translator = self._other(asked.model) if asked.model else self._translator(asked.snapshot)
-        text = asked.text
-        pieces = [piece for piece in translator.pieces(text) if piece.translate]
-        sentences = [piece.text.strip() for piece in pieces if not piece.broken]
-        if len(sentences) > 1:  # a run is one sentence: the first is recorded
-            text = sentences[0]
+        sentences = _sentences(translator, asked.text)
+        # a run is one sentence: the first
+        text = sentences[0] if len(sentences) > 1 else asked.text
         source = self._ids(translator, text)
         self._check_prefix(translator, asked.prefix)
         options: dict[str, Any] = {}
@@ -174,9 +172,11 @@ class Session:
 
     def _step(self, key: str, source: str, target: str, snapshot: str, rate: float) -> Recorded:
         translator = self._translator(snapshot)
+        if not target:  # a pair that was given is trained on as it is
+            source = next(iter(_sentences(translator, source)), source)
         source_ids = self._ids(translator, source)
         if not target:
-            (translation,) = translator.translate([source])
+            (translation,) = translator.translate([source], split=False)
             target = translation.text
         target_ids = translator.target_tokenizer.encode(target, end=True)
         if len(target_ids) > LONGEST:
@@ -293,3 +293,9 @@ class Session:
             "alternatives": [{"text": other.text, "score": other.score} for other in others],
             "warnings": list(dict.fromkeys(notice.kind for notice in notices)),
         }
+
+
+def _sentences(translator: Translator, text: str) -> list[str]:
+    """The sentences of a text; of one that is too long for the model, no parts."""
+    pieces = [piece for piece in translator.pieces(text) if piece.translate]
+    return [piece.text.strip() for piece in pieces if not piece.broken]

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from cutaway.errors import InputError, TokenizerError
+from cutaway.system.files import replace
 from cutaway.text.model_file import BYTE, CONTROL, LARGEST_FILE, NORMAL, SPACE, Kind, ModelFile
 from cutaway.text.sampling import Sampler
 from cutaway.text.training import grow_model, lower, train_model
@@ -225,7 +226,7 @@ class Tokenizer:
                 file.write(self._data)
                 file.flush()
                 os.fsync(file.fileno())
-            fresh.replace(place)
+            replace(fresh, place)
         except OSError as error:
             raise TokenizerError(f"cannot write {place}: {error.strerror}") from None
         finally:

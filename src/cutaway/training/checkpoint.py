@@ -24,6 +24,7 @@ from torch import Tensor
 
 from cutaway.artifact.files import damage, whole_folder, write_json
 from cutaway.errors import CheckpointError
+from cutaway.system.files import exchange
 
 FORMAT = 1
 PREFIX = "update-"
@@ -91,7 +92,7 @@ def set_aside(folder: Path, after: int) -> None:
     """Rename damaged checkpoints later than an update, so that none is loaded again."""
     for path in saved(folder):
         if update_of(path) > after:
-            path.rename(path.with_name(f"damaged-{path.name}"))
+            exchange(path, path.with_name(f"damaged-{path.name}"))
 
 
 def saved(folder: Path) -> list[Path]:

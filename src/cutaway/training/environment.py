@@ -8,6 +8,7 @@ import torch
 
 from cutaway.config import TrainConfig
 from cutaway.errors import ConfigError
+from cutaway.system.processes import processor_name
 from cutaway.version import __version__
 
 
@@ -17,7 +18,7 @@ def describe(device: torch.device, processes: int, parallel: str) -> dict[str, A
         "cutaway": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
-        "cpu": _cpu(),
+        "cpu": processor_name(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
@@ -74,15 +75,3 @@ def claim_device(settings: TrainConfig) -> torch.device:
             )
         torch.cuda.set_device(device)
     return device
-
-
-def _cpu() -> str:
-    """The processor's name, or an empty string where the system does not give it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from cutaway.system.signals import STOPPING, signal_name
 
 
 class Interrupted(Exception):
     """Training was asked to stop, and has saved; `status` is the exit status shells expect."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
+        super().__init__(signal_name(number))
         self.number = number
         self.status = 128 + number
 
@@ -37,7 +37,7 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
+            for number in STOPPING:
                 self._before[number] = signal.signal(number, self._note)
         return self
 

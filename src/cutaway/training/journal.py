@@ -7,13 +7,12 @@ the bytes of an undisturbed run, and the bytes written grow with the updates, no
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cutaway.artifact.files import fsync
 from cutaway.errors import CheckpointError
+from cutaway.system.files import flush, replace
 
 
 class Journal:
@@ -36,7 +35,7 @@ class Journal:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of the log; the log itself is on disk when this returns."""
-        fsync(self.path)
+        flush(self.path)
         return {"bytes": self.bytes, "sha256": self.digest.hexdigest()}
 
     def resume(self, state: Mapping[str, Any], update: int) -> bool:
@@ -52,7 +51,7 @@ class Journal:
         if kept != found:  # in one step: a crash here must not leave less than either
             fresh = self.path.with_name(f".{self.path.name}")
             fresh.write_bytes(kept)
-            os.replace(fresh, self.path)
+            replace(fresh, self.path)
         self.bytes, self.digest = len(kept), hashlib.sha256(kept)
         return intact
 

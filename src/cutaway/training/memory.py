@@ -1,12 +1,12 @@
 """How much memory recording an update takes, and how much is free."""
 
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from cutaway.config import ModelConfig
+from cutaway.system.processes import available_bytes
 from cutaway.training.objective import TaskBatch
 
 UNKNOWN = 4 << 30  # assumed to be free where the system does not say
@@ -71,10 +71,4 @@ def recording_bytes(counted: int, questions: list[TaskBatch], config: ModelConfi
 
 def free_bytes() -> int:
     """How much a recording may take on this machine."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(SHARE * 1024 * int(line.split()[1]))
-    except (OSError, ValueError):
-        pass
-    return int(SHARE * UNKNOWN)
+    return int(SHARE * (available_bytes() or UNKNOWN))

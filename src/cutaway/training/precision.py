@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import platform
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,9 @@ from torch import nn
 
 from cutaway.config import TrainConfig
 from cutaway.errors import ConfigError
+from cutaway.system.files import replace
+from cutaway.system.processes import processor_facts
+from cutaway.system.signals import signal_name
 from cutaway.training.events import Note, Watch
 from cutaway.training.processes import Processes
 
@@ -110,17 +112,10 @@ def _try(kind: str, device: str, trial: Path) -> tuple[str, bool]:
     if result.returncode == 0:
         return "passed", True
     if result.returncode < 0:
-        name = _signal(-result.returncode)
+        name = signal_name(-result.returncode)
         return f"its trial was killed by {name}", name in FAULTS
     last = (result.stderr.strip().splitlines() or [f"exit code {result.returncode}"])[-1]
     return last[:200], result.returncode == WRONG
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _key(kind: str, device: str) -> str:
@@ -132,22 +127,12 @@ def _key(kind: str, device: str) -> str:
         cuda,
         platform.node(),
         platform.release(),
-        *_processor(),
+        *processor_facts(),
         torch.__version__,
         torch.version.git_version or "",
         *(os.environ.get(name, "") for name in SETTINGS),
     ]
     return f"{kind}-{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}"
-
-
-def _processor() -> list[str]:
-    """Name and flags of the first processor, where the system gives them."""
-    try:
-        first = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return [platform.machine(), platform.processor()]
-    lines = first.partition("\n\n")[0].splitlines()
-    return [line for line in lines if line.startswith(("model name", "flags", "Features", "CPU "))]
 
 
 def _file() -> Path | None:
@@ -185,4 +170,4 @@ def _write(outcomes: dict[str, str]) -> None:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix="precision-")
         with open(handle, "w", encoding="utf-8") as new:
             json.dump(outcomes, new, indent=1, sort_keys=True)
-        os.replace(name, file)
+        replace(Path(name), file)

@@ -9,6 +9,7 @@ import numpy as np
 
 from cutaway.artifact.folder import ModelFolder, read_model_folder
 from cutaway.config import DataConfig, ModelConfig, RunConfig, Task, TokenizerConfig
+from cutaway.config.dump import model_changes
 from cutaway.corpus import (
     EncodedPairs,
     LongReport,
@@ -143,11 +144,8 @@ def clean_and_hold_out(
     task = config.train.task
     if task == "translate" and config.data.clean:
         rows, cleaning = clean(rows)
-        removed = ", ".join(f"{name} {count}" for name, count in cleaning.removed.items() if count)
-        notes.append(
-            f"{cleaning.given:,} pairs read, {cleaning.kept:,} kept"
-            + (f" (removed: {removed})" if removed else "")
-        )
+        cleaning.require_some()
+        notes.append(str(cleaning))
     else:
         notes.append(f"{len(rows):,} {'pairs' if task == 'translate' else 'texts'} read")
     if not hold_out:
@@ -306,8 +304,8 @@ def model_settings(
 ) -> ModelConfig:
     """The model's settings: of the model to start from, of a preset, or by the corpus's size."""
     task = config.train.task
-    changes = {name: value for name, value in config.model.items() if name != "preset"}
     if start is not None:
+        changes = {name: value for name, value in config.model.items() if name != "preset"}
         if start.model.config.family != FAMILIES[task]:
             raise ConfigError(
                 f"the model to start from is of family {start.model.config.family!r}; the task "
@@ -326,12 +324,11 @@ def model_settings(
     values: dict[str, Any] = {
         "family": FAMILIES[task],
         "classes": len(labels),
-        "max_length": max(256, config.data.max_length),
-        **changes,
+        **model_changes(config),
     }
     if target_tokenizer is not None:
         values["target_vocabulary"] = target_tokenizer.vocabulary
-        values.setdefault("tied", "output")
+        values.setdefault("tied", "output")  # a store's tokenizers may be two
     return ModelConfig.preset(preset, vocabulary=tokenizer.vocabulary, **values)
 
 

@@ -3,8 +3,9 @@
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cutaway.system.processes import resident_bytes
 
 if TYPE_CHECKING:
     from cutaway.config import RunConfig
@@ -115,7 +116,7 @@ class _Memory:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> "_Memory":
-        self._before = _resident()
+        self._before = resident_bytes()
         if self.device == "cuda":
             import torch
 
@@ -133,23 +134,4 @@ class _Memory:
 
     def _watch(self) -> None:
         while not self._done.wait(POLL):
-            self.peak = max(self.peak, _resident() - self._before)
-
-
-def _resident() -> int:
-    """Bytes of this process in memory: at present, or the peak where the system gives only that."""
-    try:
-        import resource
-
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        return pages * resource.getpagesize()
-    except (OSError, ImportError):
-        pass
-    try:
-        import resource
-        import sys
-
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
-    except ImportError:
-        return 0
+            self.peak = max(self.peak, resident_bytes() - self._before)

@@ -1,0 +1,1 @@
+"""What differs between Linux, macOS and Windows: files, locks, processes, signals."""
