@@ -1,4 +1,4 @@
-"""Training beside other work: how threads should wait for each other, idle and busy.
+"""Training next to other work: how threads should wait for each other, idle and busy.
 
     python bench/busy_speed.py [--seconds 10] [--repeats 5] [--threads 2]
 

@@ -103,7 +103,7 @@ def explaining() -> None:
         name = address.rpartition(".")[2]
         count = len(trace.explain(address).operands)
         times = []
-        for _ in range(21):  # of the processor: others may be at work beside us
+        for _ in range(21):  # of the processor: other processes may be running
             start = time.process_time()
             show()
             times.append(time.process_time() - start)

@@ -156,8 +156,8 @@ def measure(page: Any, url: str, text: str) -> None:
         page.wait_for_timeout(REST)
         longest.append(max(page.evaluate(SCROLL)))
         page.evaluate("() => document.querySelector('.table-frame').scrollTo(0, 0)")
-    told = ", ".join(f"{each:.0f}" for each in longest)
-    print(f"longest frame of {SCROLLS} scrolls through 2048×512: {told} ms   (goal 50)")
+    listed = ", ".join(f"{each:.0f}" for each in longest)
+    print(f"longest frame of {SCROLLS} scrolls through 2048×512: {listed} ms   (goal 50)")
 
 
 def main() -> None:

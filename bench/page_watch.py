@@ -78,11 +78,11 @@ def train_apart(place: Path, updates: int, *, paged: bool) -> None:
     began = time.monotonic()
     with run_page(note, place / "model", 0, browser=False) if paged else nullcontext(note) as w:
         train(config, place / "model", validate=validator(1), watch=w, at_once=True)
-    (place / "told").write_text(json.dumps({"began": began, "moments": moments}))
+    (place / "timing").write_text(json.dumps({"began": began, "moments": moments}))
 
 
 def watching_seconds() -> float:
-    """Processor time of Chromium and of the page beside a run so far."""
+    """Processor time of Chromium and of a run's page so far."""
     ticks = 0
     for entry in Path("/proc").iterdir():
         try:
@@ -115,12 +115,12 @@ def one_run(browser: Any, updates: int, *, paged: bool) -> Run:
         requests, used = watched_until(browser, child, place) if paged else ([], 0.0)
         if child.wait():
             sys.exit("the training failed")
-        told = json.loads((place / "told").read_text())
-    moments: list[float] = told["moments"]
+        timing = json.loads((place / "timing").read_text())
+    moments: list[float] = timing["moments"]
     looks = together(requests) if paged else pretended(moments)
     looks = [look for look in looks if moments[0] < look[0] and look[1] < moments[-1]]
     lost = sum(longer(moments, look, looks) for look in looks)
-    whole = moments[-1] - told["began"]
+    whole = moments[-1] - timing["began"]
     return Run(whole, moments[-1] - moments[0], len(looks), lost, used)
 
 
@@ -188,7 +188,7 @@ def longer(moments: Sequence[float], look: Span, looks: Sequence[Span]) -> float
     return sum(during) - len(during) * statistics.mean(usual)
 
 
-def told(name: str, values: Sequence[float], goal: str = "") -> None:
+def report(name: str, values: Sequence[float], goal: str = "") -> None:
     """Print a figure and its spread."""
     print(
         f"{name}: mean {statistics.mean(values):.3f} of {len(values)}, "
@@ -226,11 +226,11 @@ def main() -> None:
                 )
         browser.close()
     goal = "; goal below 0.030"
-    told("lost in looks, part of the training", [w.lost / w.seconds for _, w in pairs], goal)
-    told("  the same where nobody looked", [o.lost / o.seconds for o, _ in pairs])
-    told("page and Chromium, part of a core", [w.used / w.seconds for _, w in pairs])
-    told("whole runs, with against without", [w.whole / o.whole for o, w in pairs])
-    told("training alone, with against without", [w.seconds / o.seconds for o, w in pairs])
+    report("lost in looks, part of the training", [w.lost / w.seconds for _, w in pairs], goal)
+    report("  the same where nobody looked", [o.lost / o.seconds for o, _ in pairs])
+    report("page and Chromium, part of a core", [w.used / w.seconds for _, w in pairs])
+    report("whole runs, with against without", [w.whole / o.whole for o, w in pairs])
+    report("training alone, with against without", [w.seconds / o.seconds for o, w in pairs])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a corpus of a million pairs costs before and beside training: time and memory per stage.
+"""What a corpus of a million pairs costs before and during training: time and memory per stage.
 
     python bench/scale_data.py --data PAIRS.tsv [--pairs 1000000] [--folder DIR] [--updates 200]
 

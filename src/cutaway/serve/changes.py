@@ -20,12 +20,8 @@ from cutaway.model import Transformer
 
 MOST = 20  # changes at a time
 _SET = re.compile(r"^(?P<name>[\w.@~:]+)\[(?P<index>[\d,]*)\]=(?P<value>\S+)$")
-_ATTENTION = re.compile(r"^(en|de)coder\.layers\.\d+\.(self|cross)_attention$")
-_SILENCE = re.compile(
-    r"^(?P<attention>(en|de)coder\.layers\.\d+\.(self|cross)_attention):(?P<head>\d{1,4})$"
-)
-_SHIFT = re.compile(
-    r"^(?P<attention>(en|de)coder\.layers\.\d+\.(self|cross)_attention):(?P<by>-?\d{1,3})$"
+_ATTENTION = re.compile(  # and a number: a head, or words
+    r"^(?P<name>(en|de)coder\.layers\.\d+\.(self|cross)_attention)(:(?P<number>-?\d{1,4}))?$"
 )
 
 Change = Callable[[Tensor], Tensor]
@@ -41,7 +37,39 @@ class Changes:
     @classmethod
     def read(cls, text: str) -> "Changes":
         """Parse the page's notation."""
-        return cls(*read_changes(text))
+        parts = [part for part in text.split(";") if part]
+        if len(parts) > MOST:
+            raise InputError(
+                f"{len(parts)} changes at once; expected at most {MOST}",
+                zh=f"一次有 {len(parts)} 处改动；最多 {MOST} 处",
+            )
+        patches: dict[str, list[Change]] = {}
+        order: list[int] | None = None
+        for part in parts:
+            kind, _, body = part.partition(":")
+            attention = _ATTENTION.match(body)
+            number = attention["number"] if attention else None
+            if kind == "set" and (found := _SET.match(body)):
+                index = tuple(int(number) for number in found["index"].split(",") if number)
+                address, change = found["name"], _set(index, _number(found["value"]), part)
+            elif kind == "silence" and attention and number:
+                address, change = f"{attention['name']}.context", _silence(int(number), part)
+            elif kind == "unmask" and attention and not number:
+                address, change = f"{attention['name']}.mask", _unmask
+            elif kind == "shift" and attention and number:
+                address, change = f"{attention['name']}.mask", _shift(int(number))
+            elif kind == "order" and re.fullmatch(r"\d+(,\d+)*", body):
+                order = [int(number) for number in body.split(",")]
+                continue
+            else:
+                raise InputError(
+                    f"cannot read the change {part!r}; expected set:ADDRESS=VALUE, silence:"
+                    f"ATTENTION:HEAD, unmask:ATTENTION, shift:ATTENTION:WORDS or order:2,0,1",
+                    zh=f"看不懂改动 {part!r}；应为 set:地址=值、silence:注意力:头、unmask:注意力、"
+                    f"shift:注意力:词数 或 order:2,0,1",
+                )
+            patches.setdefault(address, []).append(change)
+        return cls({address: _all(steps) for address, steps in patches.items()}, order)
 
     def __bool__(self) -> bool:
         return bool(self.patches) or self.order is not None
@@ -92,41 +120,6 @@ class Changes:
         return ids
 
 
-def read_changes(text: str) -> tuple[dict[str, Change], list[int] | None]:
-    """The changes as functions of the tensors they touch, and the order of the words."""
-    parts = [part for part in text.split(";") if part]
-    if len(parts) > MOST:
-        raise InputError(
-            f"{len(parts)} changes at once; expected at most {MOST}",
-            zh=f"一次有 {len(parts)} 处改动；最多 {MOST} 处",
-        )
-    patches: dict[str, list[Change]] = {}
-    order: list[int] | None = None
-    for part in parts:
-        kind, _, body = part.partition(":")
-        if kind == "set" and (found := _SET.match(body)):
-            index = tuple(int(number) for number in found["index"].split(",") if number)
-            value = _number(found["value"])
-            patches.setdefault(found["name"], []).append(_set(index, value, part))
-        elif kind == "silence" and (found := _SILENCE.match(body)):
-            change = _silence(int(found["head"]), part)
-            patches.setdefault(f"{found['attention']}.context", []).append(change)
-        elif kind == "unmask" and _ATTENTION.match(body):
-            patches.setdefault(f"{body}.mask", []).append(_unmask)
-        elif kind == "shift" and (found := _SHIFT.match(body)):
-            patches.setdefault(f"{found['attention']}.mask", []).append(_shift(int(found["by"])))
-        elif kind == "order" and re.fullmatch(r"\d+(,\d+)*", body):
-            order = [int(number) for number in body.split(",")]
-        else:
-            raise InputError(
-                f"cannot read the change {part!r}; expected set:ADDRESS=VALUE, "
-                f"silence:ATTENTION:HEAD, unmask:ATTENTION, shift:ATTENTION:WORDS or order:2,0,1",
-                zh=f"看不懂改动 {part!r}；应为 set:地址=值、silence:注意力:头、unmask:注意力、"
-                f"shift:注意力:词数 或 order:2,0,1",
-            )
-    return {address: _all(steps) for address, steps in patches.items()}, order
-
-
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -165,7 +158,7 @@ def _set(index: tuple[int, ...], value: float, part: str) -> Change:
 
 def _silence(head: int, part: str) -> Change:
     def change(context: Tensor) -> Tensor:
-        if head >= context.shape[1]:
+        if not 0 <= head < context.shape[1]:
             last = context.shape[1] - 1
             raise InputError(
                 f"{part!r}: this attention has heads 0 to {last}",
