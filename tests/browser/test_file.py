@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from cutaway import glass
 from cutaway.config import ModelConfig
+from cutaway.glass.html import loaded as first_load
 from cutaway.glass.html import page as notebook
-from cutaway.glass.html import script, style, to_html, write_html
+from cutaway.glass.html import to_html, write_html
 from cutaway.model import Transformer
 from cutaway.serve.session import Session
 from tests.browser.conftest import Watched
@@ -19,8 +20,35 @@ from tests.browser.test_cells import chosen, click_through
 TEXT = "The cat is on the mat."
 
 
-def test_scripts_and_styles_stay_small() -> None:
-    assert len(script().encode()) + len(style().encode()) < 300_000
+@pytest.mark.browser
+def test_the_landing_page_loads_less_than_300_kilobytes(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    loaded: dict[str, int] = {}
+
+    def weigh(response: Any) -> None:
+        name = response.url.split("?")[0].rsplit("/", 1)[-1]
+        if name.endswith((".js", ".css")):
+            loaded[name] = len(response.body())  # what the browser has once it is unpacked
+
+    watched.page.on("requestfinished", lambda request: weigh(request.response()))
+    watched.go(served[0])
+    watched.page.wait_for_selector("#ask-play")
+    watched.page.wait_for_selector(".verdict[data-good=true]")
+    watched.page.wait_for_load_state("networkidle")
+    assert {"app.js", "translate.js", "style.css"} <= set(loaded)
+    assert sum(loaded.values()) < 300_000
+    assert set(loaded) - {"style.css"} == {f"{name}.js" for name in first_load("app", "translate")}
+    watched.page.click("#ask-play")
+    watched.page.wait_for_selector(".play-caption")
+    assert {"play.js", "film.js"} <= set(loaded)  # the rest comes when it is asked for
+
+
+def test_a_file_carries_the_modules_of_its_views_and_no_others(foreign: glass.Trace) -> None:
+    text = to_html(foreign)
+    assert "class TrainingElement" in text
+    assert "class TranslateElement" not in text
+    assert "class LessonsElement" not in text
 
 
 def test_the_file_names_no_other_host(toy: Path) -> None:
@@ -87,6 +115,11 @@ def test_a_translation_as_one_file(
     assert page.inner_text("#translation") == session.translate(TEXT)["output"]
     assert page.locator(".beam-tree .node").count() > 8
     assert page.locator("#sentence").is_hidden()
+    views = page.locator("#views a").evaluate_all("links => links.map(one => one.dataset.view)")
+    assert views == ["translate", "look", "zoom", "walk", "pictures"]
+    for view in views[1:]:
+        page.click(f"[data-view={view}]")
+        page.wait_for_selector(f"#stage > cut-{view} *")
     page.click("[data-view=look]")
     assert click_through(watched, trace, chosen(trace, 7, 5), 5) >= 25
     assert watched.complaints == []

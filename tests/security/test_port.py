@@ -50,7 +50,7 @@ def test_the_printed_address_opens_the_page(host: str) -> None:
         assert "token" not in str(opened.url)  # history and screenshots do not show it
         base = url.partition("?")[0]
         assert browser.get(f"{base}api/info").status_code == 200
-        assert browser.get(f"{base}page.js").status_code == 200
+        assert browser.get(f"{base}web/app.js").status_code == 200
         posted = browser.post(f"{base}api/translate", json={"text": "x"})
         assert posted.status_code == 422  # let in; there is no model
 
@@ -68,7 +68,7 @@ def test_nobody_else_gets_anything(host: str) -> None:
             {"Authorization": f"Bearer {wrong}"},
             {"Authorization": "Bearer x"},
         ):
-            for path in ("", "api/info", "page.js", "api/learn", f"?token={wrong}", "nothing"):
+            for path in ("", "api/info", "web/app.js", "api/learn", f"?token={wrong}", "nothing"):
                 answer = stranger.get(f"{base}{path}", headers=headers)
                 assert answer.status_code in (401, 403), (path, headers)
                 assert own_token() not in answer.text

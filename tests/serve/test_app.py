@@ -35,7 +35,7 @@ def error(response: Any) -> str:
 
 
 def test_the_page_and_its_files_come_with_a_policy(client: Client) -> None:
-    for path, kind in (("/", "text/html"), ("/page.js", "javascript"), ("/style.css", "css")):
+    for path, kind in (("/", "text/html"), ("/web/app.js", "javascript"), ("/style.css", "css")):
         response = client.get(path)
         assert response.status_code == 200
         assert kind in response.headers["content-type"]
@@ -44,8 +44,14 @@ def test_the_page_and_its_files_come_with_a_policy(client: Client) -> None:
         assert "access-control-allow-origin" not in response.headers
 
 
+def test_only_modules_of_the_page_are_served(client: Client) -> None:
+    for path in ("/web/nothing.js", "/web/index.html", "/web/..%2Fconfig.js", "/web/locales/en.js"):
+        assert client.get(path).status_code == 404
+    assert "no module 'nothing'" in error(client.get("/web/nothing.js"))
+
+
 def test_the_pages_own_files_are_compressed_for_whoever_takes_gzip(client: Client) -> None:
-    for path in ("/", "/page.js", "/style.css"):
+    for path in ("/", "/web/app.js", "/style.css"):
         plain = client.get(path, headers={"Accept-Encoding": "identity"})
         packed = client.get(path, headers={"Accept-Encoding": "gzip"})
         assert "content-encoding" not in plain.headers

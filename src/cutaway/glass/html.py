@@ -15,18 +15,26 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.glass.compact import compact_script, compact_style
 from cutaway.glass.fitting import LIMIT, fitting
 
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";$', re.MULTILINE)
+# A module asked for later, not the type of one in a comment.
+_LATER = re.compile(r'(?:(?<=await )|(?<==> )|(?<=void ))import\("\./([\w-]+)\.js"\)')
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 LARGEST = 8 << 20  # bytes of numbers that a notebook's cell carries
 LINES = 200  # of a larger trace's tree
 KEY = "0"  # of the trace in a file
-STYLES = ("base", "frame", "map", "matrix", "inspector", "translate", "views", "play", "screens")
+# Views that a file has only if it carries such a run; all others need a server.
+NEEDED = {"translate": "translation", "walk": "translation", "pictures": "translation"}
+NEEDED |= {"training": "training"}
+# In the order in which later rules win.
+STYLES = (
+    *("base", "frame", "map", "matrix", "inspector", "translate", "views", "lessons", "play"),
+    *("zoom", "screens"),
+)
 
 
 @dataclass(frozen=True)
@@ -38,36 +46,58 @@ class Carried:
     bundle: bytes
 
 
+@cache
 def web(name: str) -> str:
     """The text of one of the page's files."""
     return resources.files("cutaway").joinpath("web", name).read_text(encoding="utf-8")
 
 
 @cache
-def script() -> str:
-    """All modules of the page as one script, in the order they need each other.
+def modules() -> tuple[str, ...]:
+    """Names of the page's modules."""
+    folder = resources.files("cutaway").joinpath("web")
+    return tuple(sorted(Path(one.name).stem for one in folder.iterdir() if one.name[-3:] == ".js"))
 
-    Each module becomes the body of a function, so that names of two modules cannot clash. Comments
-    and indentation stay in the sources.
-    """
+
+def loaded(*names: str) -> list[str]:
+    """Modules that are loaded with these, each after those that it imports."""
     done: list[str] = []
-    parts: list[str] = []
 
     def add(name: str) -> None:
-        text = web(f"{name}.js")
-        for _, other in _IMPORT.findall(text):
-            if other not in done:
-                add(other)
         if name in done:
             return
+        for _, other in _IMPORT.findall(web(f"{name}.js")):
+            add(other)
         done.append(name)
+
+    for name in names:
+        add(name)
+    return done
+
+
+@cache
+def script(without: frozenset[str] = frozenset()) -> str:
+    """The modules of the page as one script, for a file that cannot fetch: without some views.
+
+    Each module becomes the body of a function, so that names of two modules cannot clash. `app`
+    begins at once, so it comes last; what it asks for later is there by then.
+    """
+    later: list[str] = []
+    found = loaded("app")
+    for name in found:  # grows while it is read
+        for other in _LATER.findall(web(f"{name}.js")):
+            if other not in without and other not in later:
+                later.append(other)
+                found += [one for one in loaded(other) if one not in found]
+    parts = []
+    for name in loaded(*later, "app"):
+        text = web(f"{name}.js")
         exports = ", ".join(_EXPORT.findall(text))
         body = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_scope(found[2])};", text)
+        body = _LATER.sub(lambda found: f"Promise.resolve({_scope(found[1])})", body)
         body = _EXPORT.sub("", body)
         parts.append(f"const {_scope(name)} = (() => {{\n{body}return {{ {exports} }};\n}})();")
-
-    add("app")
-    return compact_script("\n".join(parts))
+    return "\n".join(parts) + "\n"
 
 
 def _scope(module: str) -> str:
@@ -77,7 +107,7 @@ def _scope(module: str) -> str:
 @cache
 def style() -> str:
     """The style sheets as one, in the order in which later rules win."""
-    return compact_style("\n".join(web(f"styles/{name}.css") for name in STYLES))
+    return "\n".join(web(f"styles/{name}.css") for name in STYLES)
 
 
 @cache
@@ -105,25 +135,34 @@ def document(boot: dict[str, Any], carried: Carried | None = None) -> str:
     if carried is not None:
         zipped = base64.b64encode(gzip.compress(carried.bundle, 6, mtime=0)).decode()
         blocks.append(f'<script type="application/octet-stream" id="trace-{KEY}">{zipped}</script>')
+        code = script(_without(carried.kind))
         policy = (
-            f"default-src 'none'; script-src '{_hash(script())}'; style-src '{_hash(style())}'; "
+            f"default-src 'none'; script-src '{_hash(code)}'; style-src '{_hash(style())}'; "
             f"img-src blob: data:; base-uri 'none'; form-action 'none'"
         )
         parts = {
             "policy": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             "style": f"<style>{style()}</style>",
-            "script": f'<script type="module">{script()}</script>',
+            "script": f'<script type="module">{code}</script>',
         }
     else:
+        view = boot.get("start", {}).get("view") or ("translate" if boot["translates"] else "look")
+        first = [f'<link rel="modulepreload" href="web/{name}.js">' for name in loaded("app", view)]
         parts = {
             "policy": "",
-            "style": '<link rel="stylesheet" href="style.css">',
-            "script": '<script type="module" src="page.js"></script>',
+            "style": "\n".join(['<link rel="stylesheet" href="style.css">', *first]),
+            "script": '<script type="module" src="web/app.js"></script>',
         }
     parts["data"] = "\n".join(blocks)
     for name, part in parts.items():
         text = text.replace(f"<!--{name}-->", part)
     return text
+
+
+def _without(kind: str) -> frozenset[str]:
+    """Views that a file with a run of this kind does not offer."""
+    missing = {view for view, needed in NEEDED.items() if needed != kind}
+    return frozenset({"learn", "lessons", "compare"} | missing)
 
 
 def _hash(text: str) -> str:

@@ -21,7 +21,7 @@ from cutaway.corpus.embedded import PAIRS, chosen_sentences
 from cutaway.decode import Translator
 from cutaway.errors import CutawayError, InputError, NotFoundError, TraceError
 from cutaway.glass import Trace
-from cutaway.glass.html import document, script, style
+from cutaway.glass.html import document, modules, style, web
 from cutaway.lessons.texts import languages
 from cutaway.serve.glass_routes import glass_routes
 from cutaway.serve.page_lessons import PageLessons
@@ -103,9 +103,11 @@ def create_app(
     async def page(request: Request) -> Response:
         return file(request, document(info()), "text/html")
 
-    @app.get("/page.js")
-    async def page_script(request: Request) -> Response:
-        return file(request, script(), "text/javascript")
+    @app.get("/web/{name}.js")
+    async def page_module(request: Request, name: str) -> Response:
+        if name not in modules():
+            raise NotFoundError(f"the page has no module {name!r}", zh=f"页面没有模块 {name!r}")
+        return file(request, web(f"{name}.js"), "text/javascript")
 
     @app.get("/style.css")
     async def page_style(request: Request) -> Response:
@@ -246,9 +248,9 @@ def file(request: Request, text: str, kind: str) -> Response:
     return Response(zipped(text), media_type=kind, headers=headers)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=128)
 def zipped(text: str) -> bytes:
-    """A text as gzip; script and styles are compressed once."""
+    """A text as gzip; modules and styles are compressed once."""
     return gzip.compress(text.encode(), 6, mtime=0)
 
 

@@ -1,7 +1,7 @@
 /** Addresses and names as a reader meets them: split, shortened, with the words of a cell. */
 import { hasWords, t } from "./dom.js";
 import { shown } from "./heat.js";
-import { symbolOf } from "./steps.js";
+import { symbolOf } from "./symbols.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
 /** @typedef {import("./trace.js").Cell} Cell */

@@ -18,36 +18,18 @@ import {
   preferredLanguage,
   t
 } from "./dom.js";
-import { EquationElement } from "./equation.js";
-import { openFind } from "./find.js";
 import { byId, drawFrame, dress, listen, say } from "./frame.js";
-import { HeatElement } from "./heat.js";
+import { headOf } from "./heads.js";
 import { InspectorElement } from "./inspector.js";
-import { headOf, prepare } from "./look.js";
 import { MapElement } from "./map.js";
-import { grow, PathElement } from "./path.js";
-import { PlayElement } from "./play.js";
-import { openSaveMenu } from "./save.js";
 import { openSession, questionOf } from "./session.js";
-import { go, onMove, startState, where } from "./state.js";
+import { go, grow, onMove, startState, where } from "./state.js";
 import { layerOf } from "./structure.js";
-import { TableElement } from "./table.js";
 import { offeredViews, viewOf, VIEWS } from "./views.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {Record<string, string>} Place */
 /** @typedef {{id: number, index: number[] | null}} Focus a matrix, or one of its cells */
-
-const PARTS = {
-  heat: HeatElement,
-  table: TableElement,
-  map: MapElement,
-  equation: EquationElement,
-  inspector: InspectorElement,
-  path: PathElement,
-  bar: BarElement,
-  play: PlayElement
-};
 
 /** Values of the training step that each of its phases shows. @type {Record<string, string[]>} */
 const SHOWN = { forward: ["forward", "loss"], backward: ["backward"], update: ["update"] };
@@ -72,7 +54,9 @@ export class App {
     this.inspector = /** @type {InspectorElement} */ (document.querySelector("cut-inspector"));
     this.map = /** @type {MapElement} */ (document.querySelector("cut-map"));
     this.bar = /** @type {BarElement} */ (document.querySelector("cut-bar"));
-    this.film = /** @type {PlayElement} */ (document.querySelector("cut-play"));
+    this.film = /** @type {import("./play.js").PlayElement} */ (document.querySelector("cut-play"));
+    this.way = /** @type {import("./path.js").PathElement} */ (document.querySelector("cut-path"));
+    this.begins = false; // a button asked for a film: it plays once it is open
     this.stage = byId("stage");
     this.turn = 0;
   }
@@ -88,8 +72,8 @@ export class App {
     onMove((place, before) => void this.render(place, before));
     listen({
       translate: (text) => this.translate(text),
-      find: () => openFind(this),
-      save: () => void openSaveMenu(this).catch((error) => this.fail(error)),
+      find: () => this.open(async () => (await import("./find.js")).openFind(this)),
+      save: () => this.open(async () => (await import("./save.js")).openSaveMenu(this)),
       redraw: () => this.redraw()
     });
     this.inspector.open = (address) => {
@@ -98,7 +82,7 @@ export class App {
       this.wantsFocus = true;
     };
     this.inspector.play = (address) => {
-      this.film.begins = true;
+      this.begins = true;
       go({ at: address, play: "0" });
     };
     this.inspector.tools = (cell) => attachChange(this, cell);
@@ -117,6 +101,19 @@ export class App {
     const fresh = { step: "", at: "", prefix: "", change: "", trace: "", sample: "" };
     if (!text) return void say(t("sentence.empty"));
     go({ view: "translate", text, ...fresh });
+  }
+
+  /** Sentences worth trying, where there is nothing else to show. */
+  async welcome() {
+    await VIEWS.translate.load();
+    const element = h("cut-translate");
+    fill(this.stage, element);
+    element.welcome(this);
+  }
+
+  /** Open something whose module may still have to come. @param {() => Promise<any>} show */
+  open(show) {
+    show().catch((error) => this.fail(error));
   }
 
   redraw() {
@@ -140,11 +137,14 @@ export class App {
 
   /** @param {Place} place @param {Place} before */
   async render(place, before) {
+    const views = offeredViews(this.info);
+    if (!views.includes(place.view))
+      return go({ view: this.info.start?.view ?? views[0] }, { replace: true });
     const turn = ++this.turn;
     this.chrome(place);
     let session = null;
     try {
-      session = await this.run(place);
+      [session] = await Promise.all([this.run(place), viewOf(place.view).load()]);
       if (turn === this.turn) await settleChanges(this, place);
       say("");
     } catch (error) {
@@ -193,7 +193,7 @@ export class App {
     const head = session ? headOf(session.structure, focus) : 0;
     const common = [session?.key, place.lang, place.theme, step, head, place.batch];
     const key = [
-      ...common,
+      ...(view.showsAll ? common.slice(0, 3) : common),
       place.view,
       view.showsPlaces ? at : "",
       ...view.keys.map((name) => place[name])
@@ -205,6 +205,7 @@ export class App {
         this.stage.firstElementChild?.toggleAttribute("data-left", true);
       }
       // The matrix appears in one piece, in place of the one before.
+      const { prepare } = await import("./look.js");
       await prepare(session.structure, focus, until);
       if (turn !== this.turn) return;
     }
@@ -213,11 +214,10 @@ export class App {
       this.drawLater("map", [...common, at, layer, phase], () =>
         this.map.show(session.structure, { place: at, layer, until, head, phase, open })
       );
-    const way = /** @type {PathElement} */ (document.querySelector("cut-path"));
     if (
       this.changed("path", [session?.key, place.lang, place.path, place.at, place.change].join("|"))
     )
-      void way.show(session?.trace ?? null, place);
+      this.open(() => this.walkPath(place, session));
     const snapshots = this.info.snapshots ?? [];
     this.drawLater("bar", [...common, place.view, layer, place.snapshot, snapshots.length], () =>
       this.bar.showRun(session, place, { layer, step, head, training, snapshots })
@@ -232,9 +232,7 @@ export class App {
       phases: SHOWN[phase] ?? SHOWN.forward
     };
     if (this.changed("stage", key)) {
-      const element = document.createElement(
-        `cut-${place.view in VIEWS ? place.view : "translate"}`
-      );
+      const element = document.createElement(`cut-${place.view}`);
       fill(this.stage, element);
       if (before.view !== place.view) this.stage.scrollTop = 0;
       if (view.needsRun && !session) fill(element, hint(t("look.first")));
@@ -254,9 +252,25 @@ export class App {
    * @param {Focus | null} focus
    */
   play(place, trace, focus) {
-    if (place.play && trace && focus?.index)
-      void this.film.show(trace, { id: focus.id, index: focus.index }, Number(place.play) || 0);
-    else if (!this.film.hidden) this.film.close();
+    if (!place.play || !trace || !focus?.index) {
+      if (!this.film.hidden) this.film.close();
+      return;
+    }
+    const [{ turn }, cell] = [this, { id: focus.id, index: focus.index }];
+    this.open(async () => {
+      await import("./play.js");
+      if (turn !== this.turn) return;
+      const { begins } = this;
+      this.begins = false;
+      await this.film.show(trace, cell, Number(place.play) || 0, begins);
+    });
+  }
+
+  /** The cells of the path in the address, as cards. @param {Place} place @param {Session | null} session */
+  async walkPath(place, session) {
+    if (!place.path && this.way.hidden) return;
+    await import("./path.js");
+    await this.way.show(session?.trace ?? null, place);
   }
 
   /** @param {Session | null} session @param {Focus | null} focus */
@@ -288,8 +302,9 @@ export class App {
   /** @param {string} path */
   openPlace(path) {
     const view = viewOf(where().view).followsMap ? where().view : "look";
-    if (path === "@probabilities") go({ view, place: "", at: "probabilities" });
-    else go({ view, place: path, at: "", layer: String(layerOf(path) ?? where().layer) });
+    const fresh = { view, zoom: "", place: "", at: "" };
+    if (path === "@probabilities") go({ ...fresh, at: "probabilities" });
+    else go({ ...fresh, place: path, layer: String(layerOf(path) ?? where().layer) });
   }
 
   /** Header, language and theme. @param {Place} place */
@@ -317,17 +332,12 @@ export class App {
     const text = error instanceof Error ? error.message : String(error);
     if (!(error instanceof PageError)) console.error(error);
     say(hasWords(text) ? t(text) : text);
-    if (this.stage.firstElementChild) return;
-    const element = h("cut-translate");
-    fill(this.stage, element);
-    element.welcome(this);
+    if (this.stage.firstElementChild || !this.info.translates) return;
     this.drawn.delete("stage");
+    this.open(() => this.welcome());
   }
 }
 
-for (const [name, element] of Object.entries(PARTS)) customElements.define(`cut-${name}`, element);
-for (const [name, { element }] of Object.entries(VIEWS))
-  customElements.define(`cut-${name}`, element);
 const app = new App();
 app.start();
 /** @type {any} */ (globalThis).cutaway = app;

@@ -1,8 +1,8 @@
 /** `<cut-bar>`: scrubbers for the decoding step, the layer, the head and the training snapshot. */
 import { fill, h, locale, press, t } from "./dom.js";
+import { headsOf, moveHead } from "./heads.js";
 import { range, shown } from "./heat.js";
 import { whole } from "./numbers.js";
-import { moveHead } from "./look.js";
 import { go, where } from "./state.js";
 
 /**
@@ -12,17 +12,6 @@ import { go, where } from "./state.js";
  *   setLayer: (layer: number) => void, setHead: (head: number) => void
  * }} BarOptions
  */
-
-/**
- * Heads of the widest attention of a trace.
- * @param {import("./trace.js").Trace} trace
- */
-function headsOf(trace) {
-  const weights = trace.values.filter(
-    ({ name, shape }) => name === "weights" && shape.length === 4
-  );
-  return Math.max(1, ...weights.map(({ shape }) => shape[1]));
-}
 
 const SCRUB = 60; // milliseconds that a slider rests before a snapshot is fetched
 
@@ -202,3 +191,5 @@ export class BarElement extends HTMLElement {
     );
   }
 }
+
+customElements.define("cut-bar", BarElement);

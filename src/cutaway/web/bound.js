@@ -3,7 +3,8 @@
  * Each step carries its value and a bound of its error in units of the roundoff of the type.
  */
 
-import { BINARY, UNARY, evaluateIn } from "./rules.js";
+import { BINARY, UNARY } from "./operations.js";
+import { evaluateIn } from "./rules.js";
 
 /** @typedef {import("./rules.js").Expr} Expr */
 /** @typedef {import("./rules.js").Operand} Operand */

@@ -3,7 +3,7 @@
  * the words.
  */
 import { data, h, press, t } from "./dom.js";
-import { follow, liveControl, replayOf } from "./live.js";
+import { follow, knownReplay, liveControl, replayOf } from "./live.js";
 import { go, where } from "./state.js";
 
 /**
@@ -141,17 +141,18 @@ export function changeBanner() {
  */
 export async function settleChanges(app, place) {
   const trace = app.session?.trace;
-  for (const other of app.dragged) if (other !== trace) replayOf(other).restore();
+  for (const other of app.dragged) if (other !== trace) knownReplay(other)?.restore();
   app.dragged.clear();
   if (!trace) return;
   app.dragged.add(trace);
-  const replay = replayOf(trace);
   const settings = (app.info.served ? [] : readChanges(place.change)).flatMap(
     ({ address, value }) => {
       const cell = trace.find(address);
       return cell?.index ? [{ id: cell.id, index: cell.index, value: Number(value) }] : [];
     }
   );
+  const replay = settings.length ? await replayOf(trace) : knownReplay(trace);
+  if (!replay) return;
   const shown = new Set(replay.copies.keys());
   if (settings.length) {
     await replay.ready(settings.map(({ id }) => id));

@@ -332,6 +332,8 @@ export class CompareElement extends HTMLElement {
   }
 }
 
+customElements.define("cut-compare", CompareElement);
+
 /** @param {number} x */
 function finite(x) {
   return Number.isFinite(x) ? x : 0;

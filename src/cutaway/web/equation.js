@@ -315,6 +315,8 @@ export class EquationElement extends HTMLElement {
   }
 }
 
+customElements.define("cut-equation", EquationElement);
+
 /** √32 rather than 5.657 where that is what it is. @param {number} x */
 function rootOf(x) {
   const square = Math.round(x * x);

@@ -3,7 +3,8 @@
  * number is one of the cell's explanation; nothing here draws.
  */
 import { labelOf } from "./address.js";
-import { range, shown } from "./heat.js";
+import { range } from "./heat.js";
+import { columnLabels, rowName, summed } from "./sums.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
 /** @typedef {import("./trace.js").Cell} Cell */
@@ -120,12 +121,6 @@ function sumsIn(note) {
   return (note.items ?? []).flatMap(sumsIn);
 }
 
-/** An expression with its sums as the numbers they came to. @param {Note} note @returns {Note} */
-export function summed(note) {
-  if (note.kind === "sum") return { kind: "number", value: note.value };
-  return { ...note, items: note.items?.map(summed) };
-}
-
 /**
  * Which of many terms have a column: all, or the largest and one that must be among them.
  * @param {number[]} sizes
@@ -139,26 +134,6 @@ function columns(sizes, own = -1) {
     .sort((a, b) => size(b) - size(a) || a - b)
     .slice(0, MOST - 1)
     .sort((a, b) => a - b);
-}
-
-/**
- * The words of the places in which cells differ; their index where there are none.
- * @param {Trace} trace
- * @param {Cell[][]} rows the parts of each column
- * @returns {string[]}
- */
-export function columnLabels(trace, rows) {
-  const parts = rows[0]?.length ?? 0;
-  for (const words of [true, false])
-    for (let k = 0; k < parts; k++) {
-      const cells = rows.map((row) => row[k]);
-      const d = cells[0].index.findIndex((i, d) => cells.some((cell) => cell.index[d] !== i));
-      if (d < 0) continue;
-      const named = trace.words(cells[0].id, d);
-      if (named) return cells.map((cell) => shown(named[cell.index[d]] ?? ""));
-      if (!words) return cells.map((cell) => String(cell.index[d]));
-    }
-  return rows.map((_, n) => String(n));
 }
 
 /**
@@ -227,18 +202,6 @@ function added(trace, made, sum) {
   if (order.length > SINGLE)
     stages.push(stage("others", { words: { n: n - SINGLE, of: n }, bars, total: sum.value }));
   return act(product ? "dot" : "sum", made, stages, { items, order });
-}
-
-/** What the k-th parts of all columns have in common: "query of ‘chat’". @param {Trace} trace @param {Item[]} items @param {number} k */
-export function rowName(trace, items, k) {
-  const cells = items.filter(({ rest }) => !rest).map(({ parts }) => parts[k]);
-  const { id, index } = cells[0];
-  const same = index.map((i, d) => cells.every((cell) => cell.index[d] === i));
-  const words = index
-    .map((i, d) => (same[d] && cells.length > 1 ? trace.words(id, d)?.[i] : undefined))
-    .filter((word) => word !== undefined)
-    .map((word) => `“${shown(/** @type {string} */ (word))}”`);
-  return { id, index, words: words.join(" · ") };
 }
 
 /** @param {Trace} trace @param {Why} why @returns {Act} */

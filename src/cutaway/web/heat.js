@@ -78,6 +78,18 @@ function morph(canvas, sheet, numbers, cols) {
  */
 function colourIn(canvas, sheet, numbers, cols) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.imageSmoothingEnabled = false;
+  context.drawImage(raster(sheet, numbers, cols), 0, 0, canvas.width, canvas.height);
+  hatch(context, sheet, canvas.width / sheet.cols, canvas.height / sheet.rows, isDark());
+}
+
+/**
+ * Numbers as a picture with one point each.
+ * @param {Sheet} sheet
+ * @param {ArrayLike<number>} numbers
+ * @param {number} cols
+ */
+export function raster(sheet, numbers, cols) {
   const dark = isDark();
   const colour = sheet.painter(dark);
   const image = new ImageData(cols, numbers.length / cols);
@@ -88,13 +100,11 @@ function colourIn(canvas, sheet, numbers, cols) {
     const x = numbers[n];
     pixels[n] = Number.isFinite(x) ? colour(x) : x === -Infinity ? ground : nan;
   }
-  const buffer = document.createElement("canvas");
-  buffer.width = cols;
-  buffer.height = image.height;
-  /** @type {CanvasRenderingContext2D} */ (buffer.getContext("2d")).putImageData(image, 0, 0);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(buffer, 0, 0, canvas.width, canvas.height);
-  hatch(context, sheet, canvas.width / sheet.cols, canvas.height / sheet.rows, dark);
+  const picture = document.createElement("canvas");
+  picture.width = cols;
+  picture.height = image.height;
+  /** @type {CanvasRenderingContext2D} */ (picture.getContext("2d")).putImageData(image, 0, 0);
+  return picture;
 }
 
 /**
@@ -284,6 +294,8 @@ export class HeatElement extends HTMLElement {
     picture.addEventListener("mouseleave", () => options.hover?.(null));
   }
 }
+
+customElements.define("cut-heat", HeatElement);
 
 /** A word over its column: letters lie on their side, Chinese stands. @param {string} word */
 function columnWord(word) {

@@ -7,9 +7,7 @@ import { announce, data, fill, h, hint, locale, press, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { inWords } from "./human.js";
 import { agrees, difference, full, precise, percent, whole } from "./numbers.js";
-import { PlayElement } from "./play.js";
 import { cellLink, formulaPanel, numbersPanel, wordsPanel } from "./panels.js";
-import { goesInto, pathButtons } from "./path.js";
 import { isWeight, Sheet } from "./sheet.js";
 import { waveOf } from "./waves.js";
 import { go, where } from "./state.js";
@@ -19,6 +17,7 @@ import { go, where } from "./state.js";
 
 export const TABS = ["numbers", "formula", "code", "words"];
 const USERS = 12;
+const PLAYED = new Set(["contraction", "rowwise", "pointwise", "reduction"]); // rules with a film
 
 export class InspectorElement extends HTMLElement {
   constructor() {
@@ -166,7 +165,7 @@ export class InspectorElement extends HTMLElement {
         h("small", { class: "path" }, trace.address(cell))
       ),
       h("dl", { class: "facts" }, facts),
-      PlayElement.has(why)
+      why.written !== null && PLAYED.has(why.rule.kind)
         ? press({ id: "play", onclick: () => this.play(trace.address(cell)) }, t("play.play"))
         : null,
       data(
@@ -188,6 +187,7 @@ export class InspectorElement extends HTMLElement {
   async readers(details, trace, cell) {
     const list = /** @type {HTMLElement} */ (details.querySelector("ul"));
     if (list.childElementCount) return;
+    const { goesInto } = await import("./path.js");
     const found = await trace.settled(() => {
       const into = goesInto(trace, cell).slice(0, USERS);
       for (const { cells } of into) trace.read(cells[0].id, cells[0].index);
@@ -262,6 +262,35 @@ export class InspectorElement extends HTMLElement {
         : null
     );
   }
+}
+
+customElements.define("cut-inspector", InspectorElement);
+
+/**
+ * The two buttons of a cell: down to its origin, up to the probability.
+ * @param {Trace} trace
+ * @param {Cell} cell
+ */
+function pathButtons(trace, cell) {
+  const box = h("div", { class: "buttons path-buttons" });
+  const follow = (/** @type {string} */ name, /** @type {"downFrom" | "upFrom"} */ way) =>
+    press(
+      {
+        class: "more",
+        id: `path-${name}`,
+        onclick: async () => {
+          const path = await (await import("./path.js"))[way](trace, cell);
+          if (path)
+            go({ path: path.map((one) => trace.address(one)).join(";"), at: trace.address(cell) });
+          else box.append(h("small", {}, t("path.server")));
+        }
+      },
+      t(`path.${name}`)
+    );
+  box.append(follow("down", "downFrom"));
+  if (trace.values[cell.id].phase === "forward" && trace.addresses.has("probabilities"))
+    box.append(follow("up", "upFrom"));
+  return box;
 }
 
 /** Whether a value is a share of a whole: a probability or an attention weight. @param {Trace} trace @param {number} id */

@@ -233,3 +233,5 @@ export class LearnElement extends HTMLElement {
     }
   }
 }
+
+customElements.define("cut-learn", LearnElement);

@@ -5,6 +5,7 @@
 import { chancesOf, logitsOf } from "./chances.js";
 import { colourAt, colourTable, css, inkOn } from "./colour.js";
 import { data, h, hint, isDark, locale, press, t } from "./dom.js";
+import { costOf } from "./downstream.js";
 import { range, shown } from "./heat.js";
 import { percent } from "./numbers.js";
 import { Replay } from "./replay.js";
@@ -36,7 +37,7 @@ export async function lensOf(structure, translation) {
   const last = levels.at(-1);
   if (logits === undefined || last === undefined || levels.length < 2) return null;
   const replay = new Replay(trace);
-  if (!replay.cost([last]).possible) return null;
+  if (!costOf(trace, [last]).possible) return null;
   await Promise.all([replay.ready([last]), trace.want(levels)]);
   const { shape } = trace.values[last];
   const cells = range(shape[1] * shape[2]).map((n) => [0, Math.floor(n / shape[2]), n % shape[2]]);

@@ -189,6 +189,8 @@ export class LessonsElement extends HTMLElement {
   }
 }
 
+customElements.define("cut-lessons", LessonsElement);
+
 /** A lesson in the list. @param {any} lesson */
 function entry({ id, title, about }) {
   return press(

@@ -4,9 +4,9 @@
  */
 import { chancesAt, logitsOf, pieceOf } from "./chances.js";
 import { data, fill, h, hint, inSlices, locale, t } from "./dom.js";
+import { costOf } from "./downstream.js";
 import { range, shown } from "./heat.js";
 import { inline, percent, whole } from "./numbers.js";
-import { Replay } from "./replay.js";
 import { isWeight } from "./sheet.js";
 import { where } from "./state.js";
 
@@ -16,14 +16,21 @@ import { where } from "./state.js";
 
 const STEPS = 1000; // places of a slider
 
+/** @typedef {import("./replay.js").Replay} Replay */
 /** @type {WeakMap<Trace, Replay>} */
 const REPLAYS = new WeakMap();
 
-/** The replay of a trace. @param {Trace} trace */
-export function replayOf(trace) {
+/** The replay of a trace, loaded when a number is first changed. @param {Trace} trace */
+export async function replayOf(trace) {
+  const { Replay } = await import("./replay.js");
   let replay = REPLAYS.get(trace);
   if (!replay) REPLAYS.set(trace, (replay = new Replay(trace)));
   return replay;
+}
+
+/** The replay of a trace of which a number was changed already. @param {Trace} trace */
+export function knownReplay(trace) {
+  return REPLAYS.get(trace);
 }
 
 /**
@@ -97,8 +104,7 @@ function outcome(trace, before, now) {
  *   when it is let go
  */
 export function liveControl(trace, cell, { translation, keep }) {
-  const replay = replayOf(trace);
-  const { possible, known, bytes } = replay.cost([cell.id]);
+  const { possible, known, bytes } = costOf(trace, [cell.id]);
   if (!known) return null; // numbers that follow were not kept
   const recorded = trace.read(cell.id, cell.index);
   const box = h("div", { class: "live-outcome", "aria-live": "off" });
@@ -110,12 +116,14 @@ export function liveControl(trace, cell, { translation, keep }) {
     );
   const [low, high] = reach(trace, cell, recorded);
   const number = data("output", {}, inline(recorded));
-  /** @type {Promise<Outcome | null> | null} */
+  const began = async () => {
+    const replay = await replayOf(trace);
+    await replay.ready([cell.id]);
+    return { replay, before: translation ? outcomeOf(trace, translation) : null };
+  };
+  /** @type {ReturnType<typeof began> | null} */
   let ready = null;
-  const prepare = () =>
-    (ready ??= replay
-      .ready([cell.id])
-      .then(() => (translation ? outcomeOf(trace, translation) : null)));
+  const prepare = () => (ready ??= began());
   const slider = h("input", {
     type: "range",
     class: "live-slider",
@@ -142,7 +150,7 @@ export function liveControl(trace, cell, { translation, keep }) {
     moved = true;
     if (busy) return;
     busy = true;
-    const before = await prepare();
+    const { replay, before } = await prepare();
     while (moved && slider.isConnected) {
       moved = false;
       const value = valueAt();

@@ -3,6 +3,7 @@ import { data, fill, h, hint, locale, painted, press, stays, t } from "./dom.js"
 import { displayName } from "./address.js";
 import { changeBanner } from "./change.js";
 import { EquationElement } from "./equation.js";
+import { headOf, moveHead } from "./heads.js";
 import { crumbs } from "./map.js";
 import { sizeOf } from "./layout.js";
 import { difference, short, whole } from "./numbers.js";
@@ -222,6 +223,8 @@ export class LookElement extends HTMLElement {
   }
 }
 
+customElements.define("cut-look", LookElement);
+
 /**
  * Bring here what opening a matrix shows first: its range, the cells about the one in focus, that
  * one's arithmetic.
@@ -279,30 +282,4 @@ export async function checkAll(trace, id) {
     await new Promise((resolve) => setTimeout(resolve));
   }
   return { cells: total, worst };
-}
-
-/**
- * The head in view: that of the cell in focus, else the one scrubbed to.
- * @param {Structure} structure
- * @param {{id: number, index: number[] | null} | null} focus
- */
-export function headOf({ trace }, focus) {
-  const axis = focus?.index ? (trace.values[focus.id].axes?.indexOf("head") ?? -1) : -1;
-  return focus?.index && axis >= 0 ? focus.index[axis] : Number(where().head || 0);
-}
-
-/**
- * The same cell in another head.
- * @param {Structure} structure
- * @param {string} at
- * @param {number} head
- */
-export function moveHead({ trace }, at, head) {
-  const found = at ? trace.find(at) : null;
-  if (!found?.index) return at;
-  const axis = trace.values[found.id].axes?.indexOf("head") ?? -1;
-  if (axis < 0) return at;
-  const index = [...found.index];
-  index[axis] = Math.min(head, trace.values[found.id].shape[axis] - 1);
-  return trace.address({ id: found.id, index });
 }

@@ -263,11 +263,13 @@ export class MapElement extends HTMLElement {
     }
     const draw = (/** @type {[HTMLElement, number]} */ [place, id]) => {
       const sheet = new Sheet(trace, id, { until: options.until, lead: { head: options.head } });
-      fill(place, heat({ sheet, small: true, width: 22, height: 14, words: false }));
+      fill(place, heat({ sheet, small: true, width: 36, height: 22, words: false }));
     };
     await inSlices(small, draw, () => waiting === this.waiting);
   }
 }
+
+customElements.define("cut-map", MapElement);
 
 /** @param {string} path */
 function kindOf(path) {

@@ -3,9 +3,8 @@ import { displayName, labelOf, lastName, nameOf, shortAddress, splitAddress } fr
 import { writeNote } from "./arithmetic.js";
 import { currentLanguage, data, h, hint, inLanguage, locale, press, t } from "./dom.js";
 import { mathOf } from "./formula.js";
-import { summed } from "./film.js";
 import { inline, whole } from "./numbers.js";
-import { productSum, sumTable } from "./sums.js";
+import { productSum, summed, sumTable } from "./sums.js";
 import { waveOf } from "./waves.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */

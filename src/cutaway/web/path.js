@@ -4,11 +4,12 @@
  */
 import { displayName, labelOf, shortAddress, splitAddress } from "./address.js";
 import { fill, h, press, t } from "./dom.js";
+import { costOf } from "./downstream.js";
 import { unravel } from "./layout.js";
 import { inline } from "./numbers.js";
 import { Replay } from "./replay.js";
 import { compile, Scope } from "./rules.js";
-import { go, where } from "./state.js";
+import { go, readPath } from "./state.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
 /** @typedef {import("./trace.js").Cell} Cell */
@@ -16,24 +17,6 @@ import { go, where } from "./state.js";
 const MOST = 80; // cells of a path
 const WEIGHED = 96; // operands of a cell that are tried
 const LOOKED = 3e6; // terms looked through to say exactly which cells read one
-
-/** Addresses of the path in the URL. @param {Record<string, string>} place */
-export function readPath(place) {
-  return (place.path ?? "").split(";").filter(Boolean);
-}
-
-/**
- * The path after a step from the cell in focus to another.
- * @param {Record<string, string>} place
- * @param {string} address
- */
-export function grow(place, address) {
-  const path = readPath(place);
-  if (path.includes(address) || !place.at || !/\]$/.test(address) || !/\]$/.test(place.at))
-    return place.path ?? "";
-  const here = path.indexOf(place.at);
-  return [...(here < 0 ? [place.at] : path.slice(0, here + 1)), address].join(";");
-}
 
 /**
  * How much each operand of a cell does: the difference to the number if it were 0. Largest first;
@@ -134,7 +117,7 @@ export function goesInto(trace, cell) {
  */
 export async function upFrom(trace, cell) {
   const replay = new Replay(trace);
-  if (!replay.cost([cell.id]).possible) return null;
+  if (!costOf(trace, [cell.id]).possible) return null;
   await replay.ready([cell.id]);
   const now = trace.read(cell.id, cell.index);
   const copies = await replay.compute([{ ...cell, value: now === 0 ? 1 : 0 }]);
@@ -181,33 +164,6 @@ function distances(trace, goal) {
         queue.push(arg);
       }
   return far;
-}
-
-/**
- * The two buttons of a cell: down to its origin, up to the probability.
- * @param {Trace} trace
- * @param {Cell} cell
- */
-export function pathButtons(trace, cell) {
-  const box = h("div", { class: "buttons path-buttons" });
-  const follow = (/** @type {string} */ name, /** @type {() => Promise<Cell[] | null>} */ find) =>
-    press(
-      {
-        class: "more",
-        id: `path-${name}`,
-        onclick: async () => {
-          const path = await find();
-          if (path)
-            go({ path: path.map((one) => trace.address(one)).join(";"), at: trace.address(cell) });
-          else box.append(h("small", {}, t("path.server")));
-        }
-      },
-      t(`path.${name}`)
-    );
-  box.append(follow("down", () => downFrom(trace, cell)));
-  if (trace.values[cell.id].phase === "forward" && trace.addresses.has("probabilities"))
-    box.append(follow("up", () => upFrom(trace, cell)));
-  return box;
 }
 
 export class PathElement extends HTMLElement {
@@ -276,3 +232,5 @@ export class PathElement extends HTMLElement {
     this.querySelector(".here")?.scrollIntoView({ block: "nearest", inline: "center" });
   }
 }
+
+customElements.define("cut-path", PathElement);

@@ -222,3 +222,5 @@ export class PicturesElement extends HTMLElement {
     );
   }
 }
+
+customElements.define("cut-pictures", PicturesElement);

@@ -2,110 +2,18 @@
  * What follows from another number in one cell: every value computed from it, recomputed here by
  * the rules of the trace. The recorded numbers stay; `restore` shows them again.
  */
+import { costOf, downstream, termsOf } from "./downstream.js";
 import { sizeOf } from "./layout.js";
-import { compile, REDUCTIONS, Scope } from "./rules.js";
+import { programOf } from "./program.js";
+import { compile, Scope } from "./rules.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
 /** @typedef {import("./trace.js").Cell} Cell */
-/** @typedef {import("./rules.js").Operand} Operand */
 /** @typedef {{numbers: any, mask: Uint8Array}} Copy numbers of a buffer, and which of them changed */
 /** @typedef {{id: number, index: number[], value: number}} Setting */
-/**
- * @typedef {{
- *   hoisted: [number, import("./rules.js").Compiled][], body: import("./rules.js").Compiled,
- *   reads: [number, any[]][]
- * }} Program
- */
+/** @typedef {import("./program.js").Program} Program */
 
-const BYTES = 32e6; // numbers fetched for a replay, at most
-const WORK = 4e8; // terms summed in a replay, at most
 const SLICE = 10; // milliseconds before the page may draw
-
-/** @param {any} expr @param {(part: any[]) => void} visit */
-function walk(expr, visit) {
-  if (!Array.isArray(expr)) return;
-  if (typeof expr[0] === "string") visit(expr);
-  for (const part of expr) walk(part, visit);
-}
-
-/** How many terms the reductions of an expression go through. @param {any} expr */
-function termsOf(expr) {
-  let terms = 1;
-  walk(expr, ([head, ranges]) => {
-    if (REDUCTIONS.has(head))
-      for (const [, length] of Array.isArray(ranges) ? ranges : []) terms *= length;
-  });
-  return terms;
-}
-
-/** Variables that an expression uses and does not bind. @param {any} expr @param {string[]} bound */
-function freeOf(expr, bound = []) {
-  /** @type {Set<string>} */
-  const found = new Set();
-  const visit = (/** @type {any} */ part, /** @type {string[]} */ names) => {
-    if (typeof part === "string") return void (names.includes(part) || found.add(part));
-    if (!Array.isArray(part)) return;
-    const [head, ...rest] = part;
-    if (head === "at") {
-      for (const index of rest[1]) visit(index, names);
-      if (rest.length > 2) visit(rest[2], names);
-    } else if (head === "let") {
-      visit(rest[1], names);
-      visit(rest[2], [...names, rest[0]]);
-    } else if (head === "cast") visit(rest[1], names);
-    else if (REDUCTIONS.has(head) && Array.isArray(rest[0]?.[0])) {
-      const inner = [...names, ...rest[0].map((/** @type {any[]} */ [name]) => name)];
-      for (const other of rest.slice(1))
-        if (other !== "smallest" && other !== "largest") visit(other, inner);
-    } else for (const other of rest) visit(other, names);
-  };
-  visit(expr, bound);
-  return found;
-}
-
-/**
- * A rule made ready for whole rows: what does not depend on the last index is computed once a row.
- * @param {any} expr
- * @param {number} rank
- * @returns {Program}
- */
-function programOf(expr, rank) {
-  let scope = new Scope(rank);
-  const last = `i${rank - 1}`;
-  /** @type {[number, import("./rules.js").Compiled][]} */
-  const hoisted = [];
-  /** @type {[number, any[]][]} */
-  const reads = [];
-  walk(expr, (part) => part[0] === "at" && reads.push([part[1], part[2]]));
-  const known = (/** @type {any} */ part) =>
-    ![...freeOf(part)].some((name) => name === last || !scope.names.has(name));
-  const hoist = (/** @type {string} */ name, /** @type {any} */ part) => {
-    const run = compile(part, scope);
-    scope = scope.with(name);
-    hoisted.push([scope.slot(name), run]);
-  };
-  /** @type {(part: any, outer: boolean) => any} */
-  const lift = (part, outer) => {
-    if (!Array.isArray(part) || part[0] === "at") return part;
-    const [head, ...rest] = part;
-    if (head === "let" && outer && !scope.names.has(rest[0])) {
-      const bound = lift(rest[1], true);
-      if (!known(bound)) return ["let", rest[0], bound, lift(rest[2], false)];
-      hoist(rest[0], bound);
-      return lift(rest[2], true);
-    }
-    if (REDUCTIONS.has(head) && Array.isArray(rest[0]?.[0])) {
-      if (!known(part)) return part;
-      const name = `row ${hoisted.length}`;
-      hoist(name, part);
-      return name;
-    }
-    if (head === "let" || head === "cast") return part;
-    return [head, ...rest.map((other) => lift(other, outer))];
-  };
-  const body = rank > 0 ? lift(expr, true) : expr;
-  return { hoisted, body: compile(body, scope), reads };
-}
 
 export class Replay {
   /** @param {Trace} trace */
@@ -118,61 +26,9 @@ export class Replay {
     this.turn = 0;
   }
 
-  /**
-   * Values computed from some, in an order in which each comes after what it is made of.
-   * @param {number[]} ids
-   */
-  downstream(ids) {
-    const { trace } = this;
-    const reached = new Set(ids);
-    const queue = [...ids];
-    for (let id = queue.pop(); id !== undefined; id = queue.pop())
-      for (const user of trace.readersOf(id))
-        if (!reached.has(user)) {
-          reached.add(user);
-          queue.push(user);
-        }
-    /** @type {number[]} */
-    const order = [];
-    const seen = new Set(ids);
-    const place = (/** @type {number} */ id) => {
-      if (seen.has(id)) return;
-      seen.add(id);
-      for (const arg of trace.values[id].args) if (reached.has(arg)) place(arg);
-      order.push(id);
-    };
-    for (const id of [...reached].sort((a, b) => a - b)) place(id);
-    return order;
-  }
-
-  /**
-   * What a replay would take: whether every rule is known, bytes to fetch, terms to sum.
-   * @param {number[]} ids
-   */
-  cost(ids) {
-    const { trace } = this;
-    const order = this.downstream(ids);
-    /** @type {Set<number>} */
-    const buffers = new Set();
-    let [known, work] = [true, 0];
-    for (const id of [...ids, ...order]) {
-      for (const other of [id, ...trace.values[id].args]) {
-        const { buffer } = trace.values[other];
-        if (buffer === undefined) known = false;
-        else buffers.add(buffer);
-      }
-      if (ids.includes(id)) continue;
-      const { expr, kind } = trace.rule(id);
-      if (expr === undefined) known = false;
-      work += sizeOf(trace.values[id].shape) * (kind === "contraction" ? termsOf(expr) : 1);
-    }
-    const bytes = [...buffers].reduce((sum, k) => sum + 4 * trace.stores[k].info.length, 0);
-    return { order, buffers, known, bytes, work, possible: known && bytes < BYTES && work < WORK };
-  }
-
   /** Fetch the numbers that a replay from these values reads. @param {number[]} ids */
   async ready(ids) {
-    await Promise.all([...this.cost(ids).buffers].map((k) => this.trace.stores[k].all()));
+    await Promise.all([...costOf(this.trace, ids).buffers].map((k) => this.trace.stores[k].all()));
   }
 
   /**
@@ -217,7 +73,7 @@ export class Replay {
       copies.set(id, copy);
     }
     let until = performance.now() + SLICE;
-    for (const id of this.downstream([...new Set(settings.map(({ id }) => id))])) {
+    for (const id of downstream(trace, [...new Set(settings.map(({ id }) => id))])) {
       for (const _ of this.follow(id, copies)) {
         if (performance.now() < until) continue;
         await new Promise((resolve) => setTimeout(resolve));

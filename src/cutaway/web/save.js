@@ -165,15 +165,7 @@ export async function openSaveMenu(app) {
       () => {
         const { at, lang } = where();
         const key = encodeURIComponent(app.session.key);
-        if (app.info.served)
-          location.href = `glass/${key}/page.html?${new URLSearchParams({ at, lang })}`;
-        else
-          download(
-            "cutaway.html",
-            new Blob([`<!doctype html>${document.documentElement.outerHTML}`], {
-              type: "text/html"
-            })
-          );
+        location.href = `glass/${key}/page.html?${new URLSearchParams({ at, lang })}`;
       },
       Boolean(app.session) && app.info.served
     ),

@@ -104,3 +104,21 @@ export function startState(language, start = {}) {
   addEventListener("hashchange", follow);
   return here;
 }
+
+/** Addresses of the path in the URL. @param {Record<string, string>} place */
+export function readPath(place) {
+  return (place.path ?? "").split(";").filter(Boolean);
+}
+
+/**
+ * The path after a step from the cell in focus to another.
+ * @param {Record<string, string>} place
+ * @param {string} address
+ */
+export function grow(place, address) {
+  const path = readPath(place);
+  if (path.includes(address) || !place.at || !/\]$/.test(address) || !/\]$/.test(place.at))
+    return place.path ?? "";
+  const here = path.indexOf(place.at);
+  return [...(here < 0 ? [place.at] : path.slice(0, here + 1)), address].join(";");
+}

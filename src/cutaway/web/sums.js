@@ -1,8 +1,7 @@
 /** A sum of products as a table: both factors, the product, a bar, and the sum so far. */
 import { displayName } from "./address.js";
 import { data, h, locale, press, t } from "./dom.js";
-import { columnLabels, rowName } from "./film.js";
-import { range } from "./heat.js";
+import { range, shown } from "./heat.js";
 import { inline, whole } from "./numbers.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
@@ -129,4 +128,47 @@ export function sumTable(trace, made, sum, open) {
     ),
     more
   ];
+}
+
+/** An expression with its sums as the numbers they came to. @param {Note} note @returns {Note} */
+export function summed(note) {
+  if (note.kind === "sum") return { kind: "number", value: note.value };
+  return { ...note, items: note.items?.map(summed) };
+}
+
+/**
+ * The words of the places in which cells differ; their index where there are none.
+ * @param {Trace} trace
+ * @param {Cell[][]} rows the parts of each column
+ * @returns {string[]}
+ */
+export function columnLabels(trace, rows) {
+  const parts = rows[0]?.length ?? 0;
+  for (const words of [true, false])
+    for (let k = 0; k < parts; k++) {
+      const cells = rows.map((row) => row[k]);
+      const d = cells[0].index.findIndex((i, d) => cells.some((cell) => cell.index[d] !== i));
+      if (d < 0) continue;
+      const named = trace.words(cells[0].id, d);
+      if (named) return cells.map((cell) => shown(named[cell.index[d]] ?? ""));
+      if (!words) return cells.map((cell) => String(cell.index[d]));
+    }
+  return rows.map((_, n) => String(n));
+}
+
+/**
+ * What the k-th parts of all columns have in common: "query of ‘chat’".
+ * @param {Trace} trace
+ * @param {{parts: Cell[], rest: number}[]} items
+ * @param {number} k
+ */
+export function rowName(trace, items, k) {
+  const cells = items.filter(({ rest }) => !rest).map(({ parts }) => parts[k]);
+  const { id, index } = cells[0];
+  const same = index.map((i, d) => cells.every((cell) => cell.index[d] === i));
+  const words = index
+    .map((i, d) => (same[d] && cells.length > 1 ? trace.words(id, d)?.[i] : undefined))
+    .filter((word) => word !== undefined)
+    .map((word) => `“${shown(/** @type {string} */ (word))}”`);
+  return { id, index, words: words.join(" · ") };
 }

@@ -319,3 +319,5 @@ export class TableElement extends HTMLElement {
     }
   }
 }
+
+customElements.define("cut-table", TableElement);

@@ -224,3 +224,5 @@ export class TrainingElement extends HTMLElement {
     await this.look?.turnTo(focus);
   }
 }
+
+customElements.define("cut-training", TrainingElement);

@@ -4,7 +4,6 @@
  */
 import { arcs, strongest } from "./arcs.js";
 import { changeBanner } from "./change.js";
-import { beamTree } from "./tree.js";
 import { chancesAt, logitsOf, marked } from "./chances.js";
 import { choice, data, fill, h, hint, locale, press, t } from "./dom.js";
 import { shown } from "./heat.js";
@@ -336,6 +335,24 @@ export class TranslateElement extends HTMLElement {
     );
   }
 
+  /** The hypotheses of the beam, drawn once the module for it is here. @param {any} tree @param {App} app */
+  tree(tree, app) {
+    const box = h("div");
+    void import("./tree.js").then(({ beamTree }) =>
+      fill(
+        box,
+        beamTree(tree, {
+          open: (step, token) =>
+            go({ step: String(step), at: `probabilities[0,${step},${token}]` }),
+          take: app.info.served
+            ? (tokens) => go({ prefix: tokens.join(","), step: String(tokens.length - 1) })
+            : null
+        })
+      )
+    );
+    return box;
+  }
+
   /** @param {Translation} translation @param {App} app */
   beam(translation, app) {
     const width = Number(where().beam || translation.options?.beam || 1);
@@ -354,15 +371,7 @@ export class TranslateElement extends HTMLElement {
       { class: "beam", open: Boolean(where().beam) },
       h("summary", {}, h("h2", {}, t("beam.title"))),
       choose,
-      translation.tree && width > 1
-        ? beamTree(translation.tree, {
-            open: (step, token) =>
-              go({ step: String(step), at: `probabilities[0,${step},${token}]` }),
-            take: app.info.served
-              ? (tokens) => go({ prefix: tokens.join(","), step: String(tokens.length - 1) })
-              : null
-          })
-        : hint(t("beam.greedy")),
+      translation.tree && width > 1 ? this.tree(translation.tree, app) : hint(t("beam.greedy")),
       translation.alternatives.length
         ? h(
             "ol",
@@ -375,3 +384,5 @@ export class TranslateElement extends HTMLElement {
     );
   }
 }
+
+customElements.define("cut-translate", TranslateElement);

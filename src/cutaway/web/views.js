@@ -1,16 +1,8 @@
 /**
  * The views of the page: which run each shows, which parts of the address it is drawn from, and how.
- * A new view is one entry here and one element.
+ * A new view is one entry here and one element, in a module that is loaded when it is first opened.
  */
-import { CompareElement } from "./compare.js";
-import { LearnElement } from "./learn.js";
-import { LessonsElement } from "./lessons.js";
-import { LookElement } from "./look.js";
-import { PicturesElement } from "./pictures.js";
 import { go } from "./state.js";
-import { TrainingElement } from "./training.js";
-import { TranslateElement } from "./translate.js";
-import { WalkElement } from "./walk.js";
 
 /**
  * What a page can show: a served one asks a model, a file has the kinds of runs it carries.
@@ -23,25 +15,28 @@ import { WalkElement } from "./walk.js";
  */
 /**
  * @typedef {{
- *   element: CustomElementConstructor,
+ *   load: () => Promise<any>,
  *   run: "translation" | "training" | "own",
  *   keys: string[],
  *   offered: (offer: Offer) => boolean,
  *   draw: (element: any, drawing: Drawing) => any,
- *   needsRun?: boolean, showsPlaces?: boolean, followsMap?: boolean, opensCells?: boolean
+ *   needsRun?: boolean, showsPlaces?: boolean, followsMap?: boolean, opensCells?: boolean,
+ *   showsAll?: boolean
  * }} View
+ *   load: brings the module that defines its element, `<cut-NAME>`;
  *   run: which recorded run is fetched for it ("own": it fetches what it needs itself);
  *   keys: parts of the address that change what is drawn, beside those every view depends on;
  *   needsRun: without a run there is a hint and nothing else;
  *   showsPlaces: draws a place of the model, so the place is one of its keys;
  *   followsMap: a place chosen on the map opens here, not in "look";
- *   opensCells: a cell chosen in the inspector opens here, not in "look"
+ *   opensCells: a cell chosen in the inspector opens here, not in "look";
+ *   showsAll: every head and step at once, so neither is one of its keys
  */
 
 /** @type {Record<string, View>} */
 export const VIEWS = {
   translate: {
-    element: TranslateElement,
+    load: () => import("./translate.js"),
     run: "translation",
     keys: ["beam", "arclayer", "archead", "change"],
     offered: ({ served, info, kinds }) =>
@@ -53,7 +48,7 @@ export const VIEWS = {
     }
   },
   look: {
-    element: LookElement,
+    load: () => import("./look.js"),
     run: "translation",
     keys: ["change"],
     needsRun: true,
@@ -63,8 +58,19 @@ export const VIEWS = {
     offered: () => true,
     draw: (element, { session, options }) => element.show(session?.structure, options)
   },
+  zoom: {
+    load: () => import("./zoom.js"),
+    run: "translation",
+    keys: ["change"],
+    needsRun: true,
+    followsMap: true,
+    opensCells: true,
+    showsAll: true,
+    offered: () => true,
+    draw: (element, { session }) => element.show(session?.structure)
+  },
   walk: {
-    element: WalkElement,
+    load: () => import("./walk.js"),
     run: "translation",
     keys: ["walk", "change"],
     needsRun: true,
@@ -75,7 +81,7 @@ export const VIEWS = {
     draw: (element, { session, options }) => element.show(session, options)
   },
   training: {
-    element: TrainingElement,
+    load: () => import("./training.js"),
     run: "training",
     keys: ["phase", "update"],
     showsPlaces: true,
@@ -85,14 +91,14 @@ export const VIEWS = {
     draw: (element, { app, session, options }) => element.show(session, options, app)
   },
   learn: {
-    element: LearnElement,
+    load: () => import("./learn.js"),
     run: "own",
     keys: ["text"],
     offered: ({ served, info }) => served && info.learns,
     draw: (element, { app }) => element.show(app)
   },
   compare: {
-    element: CompareElement,
+    load: () => import("./compare.js"),
     run: "translation",
     keys: ["other", "othersnapshot", "othermodel", "change"],
     followsMap: true,
@@ -101,7 +107,7 @@ export const VIEWS = {
     draw: (element, { app, session }) => element.show(app, session)
   },
   pictures: {
-    element: PicturesElement,
+    load: () => import("./pictures.js"),
     run: "translation",
     keys: ["picture", "dims", "change"],
     needsRun: true,
@@ -109,7 +115,7 @@ export const VIEWS = {
     draw: (element, { session }) => element.show(session)
   },
   lessons: {
-    element: LessonsElement,
+    load: () => import("./lessons.js"),
     run: "own",
     keys: ["lesson", "choices"],
     opensCells: true,

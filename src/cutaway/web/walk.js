@@ -150,3 +150,5 @@ export class WalkElement extends HTMLElement {
     await this.look?.turnTo(focus);
   }
 }
+
+customElements.define("cut-walk", WalkElement);
