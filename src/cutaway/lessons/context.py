@@ -146,7 +146,7 @@ def grouped_angles(chosen: Sequence[Example]) -> tuple[Tensor, Tensor]:
 def _angles(key: str, chosen: Sequence[Example]) -> Step:
     same, different = grouped_angles(chosen)
     names = TEXT.section("names")
-    layers = TEXT.numbered("layer", len(same) - 3)
+    layers = TEXT.numbered("layer", "name", len(same) - 3)
     stages = [*names.labels("table", "position"), *layers, names.label("memory")]
     most = stages[int(different[1:].diff().argmax()) + 2]  # of the layers, not of the position
     section = TEXT.section(
@@ -226,7 +226,7 @@ def _parts(moles: Sequence[Example]) -> Step:
     reading = next((one for one in moles if not one.seen), moles[-1]).reading
     updates = reading.updates("mole")
     first = updates[0].shares.sum(0)
-    heads = TEXT.numbered("head", len(updates[0].parts))
+    heads = TEXT.numbered("head", "name", len(updates[0].parts))
     place = reading.place("mole")
     error = max(update.error for update in updates)
     added = max(

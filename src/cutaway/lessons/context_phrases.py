@@ -181,7 +181,7 @@ def _pronoun(tuned: Tuned, noun: str) -> Step:
         for layer, row in enumerate(rows)
         for head in range(len(row))
     )
-    names = TEXT.numbered("head", len(rows[0]))
+    names = TEXT.numbered("head", "name", len(rows[0]))
     section = TEXT.section(
         "pronoun",
         noun=chosen.noun,

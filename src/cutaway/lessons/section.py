@@ -61,9 +61,9 @@ class Sections:
         """Labels of a section that shares names between steps."""
         return self.section(key).labels(*labels)
 
-    def numbered(self, key: str, count: int) -> list[LocalizedText]:
-        """The name in a section for each number from 1: head 1, head 2, …"""
-        return [self.section(key, number=number + 1).label("name") for number in range(count)]
+    def numbered(self, key: str, label: str, count: int) -> list[LocalizedText]:
+        """A label of a section for each number from 1: head 1, head 2, …"""
+        return [self.section(key, number=number + 1).label(label) for number in range(count)]
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _many_heads(translator: Translator, run: SentenceRun, layer: int) -> Step:
     if translator.model.config.bias:
         output = output + run.numbers(f"{part}.W_O.bias")
     gap = float((output - run.numbers(f"{part}.output")[0]).abs().max())
-    names = TEXT.numbered("head", len(weights))
+    names = TEXT.numbered("head", "name", len(weights))
     section = TEXT.section("many-heads", heads=len(weights), word=run.source[word], gap=gap)
     places = list(range(len(run.source)))
     section.matrix("weights", weights[:, word], names, run.source, digits=2)
