@@ -175,6 +175,28 @@ def test_names_of_the_recorder_are_not_shown_to_learners(
     assert [name for name in names if RAW.search(name)] == []
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        f"{ENCODER}.query[0,0,1,0]",
+        f"{ENCODER}.scores[0,0,1,0]",
+        f"{ENCODER}.weights[0,0,1,0]",
+        "encoder.layers.0.feed_forward.hidden[0,1,0]",
+        f"{DECODER}.masked[0,0,1,3]",
+    ],
+)
+def test_no_tab_of_the_inspector_shows_names_of_the_recorder(
+    watched: Watched, served: tuple[str, Session], cell: str
+) -> None:
+    for tab in ("numbers", "formula", "words"):
+        look(watched, served[0], cell, tab=tab)
+        watched.page.wait_for_selector(
+            {"numbers": ".arithmetic", "formula": ".formula", "words": ".words"}[tab]
+        )
+        text = watched.page.inner_text("cut-inspector")
+        assert RAW.findall(text) == [], (tab, text)
+
+
 def test_made_of_counts_every_number(watched: Watched, served: tuple[str, Session]) -> None:
     url, session = served
     look(watched, url, "probabilities[0,1,9]")

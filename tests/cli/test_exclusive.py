@@ -1,12 +1,15 @@
 """Options of which one would leave another without effect are refused, every pair of them."""
 
+import tomllib
 from itertools import combinations
+from typing import Any
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 from cutaway.cli.main import app
-from cutaway.config import DecodeOptions
+from cutaway.config import DecodeOptions, RunConfig
 from cutaway.errors import ConfigError, CutawayError
 
 CORPORA = {
@@ -76,3 +79,86 @@ def test_options_of_sampling_need_it(option: str, value: float) -> None:
         DecodeOptions().changed(**{option: value})
     assert DecodeOptions().changed(sample=True, **{option: value}).sample
     assert DecodeOptions(sample=True).changed(**{option: value}).sample
+
+
+# -- every pair of options of training ---------------------------------------------------------
+
+SAMPLES = {
+    "source": ["--source", "a", "--target", "b"],
+    "val_source": ["--val-source", "a", "--val-target", "b"],
+    "languages": ["--languages", "en-de"],
+    "columns": ["--columns", "2,3"],
+    "keys": ["--keys", "a,b"],
+    "embedded": ["--embedded", "en-fr"],
+    "preset": ["--preset", "base"],
+    "task": ["--task", "generate"],
+    "stop_on": ["--stop-on", "loss"],
+    "parallel": ["--parallel", "fsdp"],
+    "device": ["--device", "cpu"],
+    "set_": ["--set", "train.clip=0.25"],
+    "grow": ["--grow", "9", "--from", "m"],
+}
+PARTNERS = {"target", "val_target"}  # given with their first halves
+NO_SETTING = {"out", "config", "dump_config", "allow_changes", "port", "help"}  # of the call itself
+
+
+def options_of_training() -> dict[str, list[str]]:
+    """Name → a way to give each option that is a setting."""
+    found = {}
+    command: Any = typer.main.get_command(app)
+    for option in command.commands["train"].params:
+        if option.name in NO_SETTING | PARTNERS:
+            continue
+        kind = getattr(option.type_descriptor, "annotation", str)
+        value = "0.5" if kind is float else "3" if kind is int else "x"
+        plain = option.opts[:1] if option.is_flag else [option.opts[0], value]
+        found[option.name] = SAMPLES.get(option.name, plain)
+    return found
+
+
+def settings(*arguments: str) -> dict[tuple[str, str], Any] | None:
+    """What a call sets that is not the default; None if it is refused."""
+    result = CliRunner().invoke(app, ["train", "--out", "x", *arguments, "--dump-config"])
+    if result.exit_code:
+        assert isinstance(result.exception, CutawayError), (arguments, result.output)
+        return None
+    tables = RunConfig.from_tables(tomllib.loads(result.stdout)).to_tables()
+    usual = RunConfig.from_tables({}).to_tables()
+    return {
+        (table, name): value
+        for table, values in tables.items()
+        for name, value in values.items()
+        if value != usual[table].get(name)
+    }
+
+
+def test_of_every_pair_of_options_both_count_or_the_pair_is_refused() -> None:
+    options = options_of_training()
+    alone = {name: settings(*given) for name, given in options.items()}
+    lost, refused = [], []
+    for one, other in combinations(options, 2):
+        given = [word for word in options[one] + options[other] if word.startswith("--")]
+        if len(set(given)) < len(given) or {one, other} == {"keep", "watch"}:
+            continue  # --grow has the --from it needs; --watch keeps 20 unless --keep says more
+        both = settings(*options[one], *options[other])
+        if both is None:
+            refused.append({one, other})
+        elif {**(alone[one] or {}), **(alone[other] or {})}.items() - both.items():
+            lost.append((one, other))
+    assert lost == []
+    assert {"source", "data"} in refused
+    assert {"start_from", "preset"} in refused
+    assert {"epochs", "updates"} in refused
+    assert {"store", "vocabulary"} in refused
+    assert {"store", "columns"} in refused
+    assert {"embedded", "keys"} in refused
+    assert {"embedded", "encoding"} in refused
+
+
+def test_a_port_without_a_page_is_refused() -> None:
+    assert "--watch" in message("train", "--out", "x", "--embedded", "en-fr", "--port", "81")
+
+
+@pytest.mark.parametrize("command", [["translate", "en-fr", "The cat."], ["lesson", "by-hand"]])
+def test_force_without_a_file_to_replace_is_refused(command: list[str]) -> None:
+    assert "--force" in message(*command, "--force")

@@ -210,9 +210,10 @@ OUTSIDE = (
 BROKEN: list[tuple[str, str | bytes, str]] = [
     ("a.tsv", "", "no pair in it"),
     ("a.tsv", "a\tb\nonly one\n", "line 2: 1 column"),
-    ("a.tsv", b"a\tb\n\xff\tc\n", "line 2: byte 1 is not UTF-8"),
+    ("a.tsv", b"a\tb\n\xff\tc\n", "line 2: byte 1 is not UTF-8.*--encoding cp1252"),
+    ("a.tsv", "7\tone\tun\n8\ttwo\tdeux\n", "column 1 is the number 7, of 3.*--columns 2,3"),
     ("a.jsonl", '["a", "b"]\n{"source": "a"', "line 2: not JSON"),
-    ("a.jsonl", '{"source": "a", "Target": "b"}', "line 1: no key 'target'; present: 'source'"),
+    ("a.jsonl", '{"source": "a", "Target": "b"}', "no key 'target'; present: 'source'.*--keys"),
     ("a.jsonl", '{"source": "a", "target": 3}', "line 1: 'target' is int"),
     ("a.jsonl", "17", "line 1: int instead of an object"),
     ("a.jsonl", "[" * 100_000, "line 1: "),

@@ -59,6 +59,10 @@ def main() -> None:
         loss = model(torch.tensor([[7, 11, 13, 3]]), torch.tensor([[2, 17, 19]])).square().mean()
         loss.backward()
     proof = trace.prove()
+    with glass.record(model.train()) as second:  # dropout draws, and an operation on functions
+        logits = model(torch.tensor([[7, 3]]), torch.tensor([[2]]))
+        chosen = torch.cond(logits.sum() > 0, torch.sin, torch.cos, (logits.detach(),))
+    dropped = second.prove()
     answer = {
         "torch": torch.__version__,
         "text": translator.translate(["The cat is on the mat."], beam=5)[0].text,
@@ -66,6 +70,7 @@ def main() -> None:
         "translated": len(ours),
         "explained": trace.explain("encoder.layers.0.self_attention.scores[0,1,2,3]").text,
         "proven": [proof.proven, proof.cells, len(proof.opaque)],
+        "dropped": [dropped.proven, dropped.cells, second.stopped, list(chosen.shape)],
     }
     Path(sys.argv[1]).write_text(json.dumps(answer), encoding="utf-8")
 

@@ -32,6 +32,10 @@ def test_both_ends_of_the_range_translate_prove_train_and_resume(end: str, ask: 
     proven, cells, opaque = answer["proven"]
     assert proven == cells > 500_000
     assert opaque == 0
+    proven, cells, stopped, shape = answer["dropped"]
+    assert proven == cells > 100_000
+    assert not stopped
+    assert shape[:2] == [1, 1]
     assert list(map(int, answer["losses"])) == list(range(1, 11))
     assert answer["losses"]["10"] < answer["losses"]["1"]
     assert answer["translated"] == 1

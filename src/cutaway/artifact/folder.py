@@ -249,7 +249,7 @@ def _card(folder: ModelFolder, extras: Mapping[str, Path]) -> str:
     counts = folder.model.parameter_counts()
     direction = " → ".join(folder.languages) if folder.languages else "not stated"
     scores = "\n".join(
-        f"- {name}: {value}"
+        f"- {name}: {f'{value:.4g}' if isinstance(value, float) else value}"
         for name, value in folder.metrics.items()
         if not isinstance(value, dict)
     )

@@ -55,6 +55,8 @@ def lesson(
 
     if lang not in languages():
         raise InputError(f"--lang is {lang!r}; expected {' or '.join(languages())}")
+    if force and notebook is None:
+        raise InputError("--force replaces the file of --notebook; add it, or leave --force out")
     if notebook is not None:
         if name is None:
             raise InputError("--notebook writes one lesson; name it: cutaway lesson NAME")

@@ -27,6 +27,7 @@ from cutaway.data import PAIRS
 from cutaway.errors import ConfigError
 
 SIZES = tuple(PRESETS)
+PORT = 8765
 
 Files = "Files"
 Size = "Size and text"
@@ -92,7 +93,9 @@ def train(
     watch: Annotated[
         bool, under(Keeping, "Open the page and watch it learn; keeps 20 snapshots.", "--watch")
     ] = False,
-    port: Annotated[int, under(Keeping, "Port of the page; 0 for any free one.")] = 8765,
+    port: Annotated[
+        int | None, under(Keeping, f"Port of the page, by default {PORT}; 0 for any free one.")
+    ] = None,
     threads: Annotated[int | None, sets(TrainConfig, "threads", panel=Machine)] = None,
     device: Annotated[str, sets(TrainConfig, "device", panel=Machine)] = "",
     compile_: Annotated[bool, sets(TrainConfig, "compile", "--compile", panel=Machine)] = False,
@@ -122,6 +125,8 @@ def train(
             private=private, skip_nonfinite=skip_nonfinite,
         ),
     }  # fmt: skip
+    if port is not None and not watch:
+        raise ConfigError("--port is that of the page; add --watch, or leave it out")
     settings = run_config(config, tables, set_ or [])
     if dump_config:
         typer.echo(dumped(settings, left_to_choose(settings)), nl=False)
@@ -133,7 +138,9 @@ def train(
         around.enter_context(stopping(out))
         listener = around.enter_context(progress_view(sys.stdout))
         if watch and prints():
-            listener = around.enter_context(run_page(listener, out, port, browser=True))
+            listener = around.enter_context(
+                run_page(listener, out, PORT if port is None else port, browser=True)
+            )
         cutaway.train(out, settings, watch=listener, allow_changes=allow_changes, at_once=watch)
     if prints():
         typer.echo(f'{out} is ready: cutaway {settings.train.task} {out} "…"')

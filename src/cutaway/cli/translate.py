@@ -100,6 +100,8 @@ def translate(
         as_json,
         {"--json": as_json or None, "--prefix": prefix or None} if catalogue else {},
     )
+    if force and output is None:
+        raise InputError("--force replaces the file of --output; add it, or leave --force out")
     if output is not None:
         if text is None or text == "-":
             raise InputError(f"standard input goes to standard output: write > {output} instead")

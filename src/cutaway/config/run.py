@@ -260,6 +260,22 @@ class RunConfig:
                 )
         elif self.train.grow:
             raise ConfigError("train.grow needs a model to start from; give --from FOLDER too")
+        if self.train.updates and self.train.epochs:
+            raise ConfigError(
+                f"train.updates is {self.train.updates} and train.epochs {self.train.epochs}; "
+                f"expected one: each is the length of the run"
+            )
+        usual = self.from_tables({}) if self.data.store or self.data.embedded else self
+        corpus = "data.store" if self.data.store else "data.embedded"
+        idle = [("data", name) for name in ("format", "encoding", "columns", "keys")]
+        if self.data.store:
+            idle += [("tokenizer", name) for name in ("kind", "vocabulary", "joint", "lowercase")]
+        for table, name in idle:
+            if getattr(getattr(self, table), name) != getattr(getattr(usual, table), name):
+                raise ConfigError(
+                    f"{table}.{name} is given, but {corpus} holds its sentences ready; leave one "
+                    f"of them out"
+                )
 
     def to_tables(self) -> dict[str, dict[str, Any]]:
         """The four tables as plain values."""

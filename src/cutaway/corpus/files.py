@@ -85,8 +85,8 @@ def read_lines(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[int, s
             except UnicodeDecodeError as error:
                 raise DataError(
                     f"{label(path)}, line {number}: byte {error.start + 1} is not "
-                    f"{encoding_name(encoding)} ({error.reason}); convert the file or name its "
-                    "encoding"
+                    f"{encoding_name(encoding)} ({error.reason}); convert the file, or name its "
+                    "encoding, as --encoding cp1252"
                 ) from None
             yield number, line.removesuffix("\n").removesuffix("\r")
 

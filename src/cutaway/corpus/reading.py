@@ -186,6 +186,11 @@ def _tsv(
         raise DataError(f"columns {columns[0]} and {columns[1]}: they are counted from 1")
     for number, line in _filled(path, encoding, notes):
         cells = line.split("\t")
+        if number == 1 and columns == (1, 2) and len(cells) > 2 and cells[0].strip().isdecimal():
+            raise DataError(
+                f"{label(path)}, line 1: column 1 is the number {cells[0].strip()}, of "
+                f"{len(cells)} columns; name those of source and target, as --columns 2,3"
+            )
         if len(cells) < max(columns):
             raise DataError(
                 f"{label(path)}, line {number}: {len(cells)} column(s); "
@@ -231,7 +236,10 @@ def _value(item: Any, key: str, where: str) -> str:
         raise DataError(f"{where}: {type(item).__name__} instead of an object with {key!r}")
     if key not in item:
         present = ", ".join(map(repr, list(item)[:8])) or "nothing"
-        raise DataError(f"{where}: no key {key!r}; present: {present}")
+        raise DataError(
+            f"{where}: no key {key!r}; present: {present}; name those of source and target, "
+            f"as --keys question,answer"
+        )
     if not isinstance(item[key], str):
         raise DataError(f"{where}: {key!r} is {type(item[key]).__name__}, expected text")
     text = str(item[key])

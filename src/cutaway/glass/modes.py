@@ -1,5 +1,6 @@
 """The two modes that see a run: what the author's line calls, and every operation it becomes."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -77,6 +78,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, recorder: "Recorder") -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
+        if not hasattr(TorchDispatchMode, "supports_higher_order_operators"):
+            _admit_operators_on_functions()
 
     def __torch_dispatch__(
         self,
@@ -115,6 +118,21 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return func(*args, **kwargs)
         with self:
             return kernel(*args, **kwargs)
+
+
+def _admit_operators_on_functions() -> None:
+    """Older torch (2.6 to 2.8) refuses `torch.cond` and its like under a mode they do not know.
+
+    Each gets a rule for ours: it runs without the mode, and what it returns is unexplained.
+    """
+    known: Any = torch._ops._higher_order_ops
+    for operator in known.values():
+        if Operations not in operator.python_key_table:
+            operator.py_impl(Operations)(partial(_outside, operator))
+
+
+def _outside(operator: Any, mode: Operations, *args: Any, **kwargs: Any) -> Any:
+    return operator(*args, **kwargs)
 
 
 def abstract() -> bool:

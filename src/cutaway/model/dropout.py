@@ -61,7 +61,10 @@ def random_bits(cells: int) -> Tensor:
 @cache
 def recorded_bits() -> Any:
     """`random_bits` as one operation, tagged as random: a recorder sees one draw per cell."""
-    operation = torch.library.custom_op(
-        "cutaway::random_bits", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,)
+    # Not by `custom_op`, which takes tags since torch 2.8 only.
+    name = "cutaway::random_bits"
+    torch.library.define(
+        name, "(SymInt cells) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,)
     )
-    return operation(random_bits)
+    torch.library.impl(name, "CompositeExplicitAutograd", random_bits)
+    return torch.ops.cutaway.random_bits.default

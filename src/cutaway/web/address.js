@@ -44,16 +44,16 @@ export function labelOf(trace, cell) {
 }
 
 /**
- * What a formula calls a value: its name, ¬ and the name of a mask turned round, or its address.
+ * What a formula calls a value: its name, or ¬ and the name of a mask turned round.
  * @param {Trace} trace
  * @param {number} id
  * @returns {string}
  */
 export function nameOf(trace, id) {
   const named = trace.named(id);
-  const { name, args, address } = trace.values[named];
+  const { name, args } = trace.values[named];
   if (name === undefined && trace.isNot(named)) return `¬${nameOf(trace, args[0])}`;
-  return name ?? lastName(address);
+  return name ?? displayName(trace, named);
 }
 
 /**
@@ -81,6 +81,21 @@ export function displayName(trace, id) {
     return owner ? `${owner}.${base}` : base;
   }
   return call === undefined ? base : t("name.call", { name: base, n: call });
+}
+
+/**
+ * A value or cell as it is listed: its name and index, and the place it comes from unless that is
+ * `path`, where the reader is.
+ * @param {Trace} trace
+ * @param {string} address
+ * @param {string} [path]
+ */
+export function placeName(trace, address, path) {
+  const found = trace.find(address);
+  if (!found) return shortAddress(address);
+  const from = trace.path(found.id);
+  const place = from === path || from === "" ? "" : `${shortAddress(from)} · `;
+  return `${place}${displayName(trace, found.id)}${splitAddress(address).index}`;
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * `<cut-inspector>`: one cell — its arithmetic, formula, line of code and words, always recomputed.
  */
-import { shortAddress } from "./address.js";
+import { placeName } from "./address.js";
 import { codeOf } from "./code.js";
 import { announce, data, fill, h, hint, locale, press, t } from "./dom.js";
 import { shown } from "./heat.js";
@@ -245,7 +245,7 @@ export class InspectorElement extends HTMLElement {
                 "data-relative": kind,
                 onclick: () => this.open(same(/** @type {number} */ (id)))
               },
-              shortAddress(trace.values[/** @type {number} */ (id)].address)
+              placeName(trace, trace.values[/** @type {number} */ (id)].address)
             )
           )
         ),

@@ -1,5 +1,5 @@
 /** What the inspector says of a cell: its arithmetic, its formula, its words. */
-import { displayName, labelOf, lastName, nameOf, shortAddress, splitAddress } from "./address.js";
+import { labelOf, nameOf, placeName } from "./address.js";
 import { writeNote } from "./arithmetic.js";
 import { currentLanguage, data, h, hint, inLanguage, locale, press, t } from "./dom.js";
 import { mathOf } from "./formula.js";
@@ -150,7 +150,7 @@ export function numbersPanel(trace, why, open) {
               onclick: () => open(address)
             },
             data("b", {}, inline(operand.value)),
-            h("span", { title: address }, operandName(trace, address, trace.path(made.id))),
+            h("span", { title: address }, placeName(trace, address, trace.path(made.id))),
             h("small", {}, operand.label)
           )
         )
@@ -172,20 +172,6 @@ function waveLine({ name, position, even, width }, value) {
     h("sup", {}, `${even}/${width}`),
     ")"
   );
-}
-
-/**
- * An operand as it is listed: its name and cell, with the place it comes from if that is another.
- * @param {Trace} trace
- * @param {string} address
- * @param {string} path
- */
-function operandName(trace, address, path) {
-  const found = trace.find(address);
-  if (!found) return shortAddress(address);
-  const from = trace.path(found.id);
-  const place = from === path || from === "" ? "" : `${shortAddress(from)} · `;
-  return `${place}${displayName(trace, found.id)}${splitAddress(address).index}`;
 }
 
 /** @param {Trace} trace @param {Why} why @param {Open} open */
@@ -216,8 +202,13 @@ export function formulaPanel(trace, why, open) {
         )
       )
     ),
-    data("p", { class: "op" }, value.op)
+    data("p", { class: "op", title: value.op }, `PyTorch · ${operationName(value.op)}`)
   );
+}
+
+/** `aten._unsafe_view.default` → `view`. @param {string} op */
+function operationName(op) {
+  return (op.split(".")[1] ?? op).replace(/^_(unsafe_)?/, "");
 }
 
 /** @param {Trace} trace @param {Why} why */
@@ -225,7 +216,7 @@ export function wordsPanel(trace, why) {
   const { made, rule } = why;
   const texts = rule.name === "masked_fill" ? null : trace.header.words?.[rule.name];
   const names = trace.values[made.id].args.map((id) => nameOf(trace, id));
-  const own = trace.values[made.id].name ?? lastName(trace.values[made.id].address);
+  const own = nameOf(trace, made.id);
   const plain =
     rule.name === "masked_fill"
       ? t("words.masked", { fill: inline(fillOf(rule.expr)) })
@@ -251,7 +242,7 @@ export function cellLink(trace, cell, open) {
       "data-address": trace.address(cell),
       onclick: () => open(trace.address(cell))
     },
-    shortAddress(trace.address(cell))
+    placeName(trace, trace.address(cell))
   );
 }
 
@@ -259,7 +250,7 @@ export function cellLink(trace, cell, open) {
 function valueLink(trace, id, open) {
   return press(
     { translate: "no", class: "link", onclick: () => open(trace.values[id].address) },
-    shortAddress(trace.values[id].address)
+    placeName(trace, trace.values[id].address)
   );
 }
 
