@@ -1,5 +1,5 @@
-.PHONY: help setup demo test test-interop test-gpu lint docs bench-train bench-translate bench-scale
-.PHONY: clean
+.PHONY: help setup demo test test-firefox test-interop test-gpu lint docs
+.PHONY: bench-train bench-translate bench-scale clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -18,6 +18,10 @@ lint: setup ## style and strict types
 test: setup lint ## the whole test suite, browser tests included
 	@bash scripts/browsers.sh
 	@OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal -m "not interop"
+
+test-firefox: setup ## all browser tests in Firefox (make test runs a few of them in it)
+	@bash scripts/browsers.sh
+	@CUTAWAY_BROWSER=firefox OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 tests/browser
 
 test-interop: setup ## heavy checks against other packages, in environments of their own
 	@bash scripts/interop.sh

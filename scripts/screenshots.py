@@ -34,6 +34,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "translate": {"view": "translate"},
     "look": {"view": "look", "at": f"{CROSS}.scores[0,1,2,1]"},
     "softmax": {"view": "look", "at": f"{CROSS}.softmax[0,1,2,2]", "theme": "dark"},
+    "zoom": {"view": "zoom", "zoom": CROSS},
     "walk": {"view": "walk", "walk": "6", "at": "encoder.layers.0.self_attention.scores[0,0,1,1]"},
     "training": {
         "view": "training",

@@ -16,6 +16,7 @@ import pytest
 import torch._dynamo  # noqa: F401 (the largest import: see pytest_configure)
 
 from cutaway.data import bundled_model
+from tests.browser.firefox import firefox_path, launch_firefox
 from tests.skips import Skips
 
 ROOT = Path(__file__).parent.parent
@@ -51,18 +52,40 @@ CHROMIUM_FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium as the system has it, one a worker; no browser, no browser tests."""
-    playwright_api = pytest.importorskip(
+def playwright() -> Iterator[Any]:
+    """What drives browsers; there can be one per process."""
+    api = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed: pip install playwright"
     )
+    with api.sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Any) -> Iterator[Any]:
+    """Chromium as the system has it, one per worker."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         pytest.skip("no chromium on this machine: install the package chromium")
-    with playwright_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
-        yield running
-        running.close()
+    running = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def firefox(playwright: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Firefox as the system has it, one per worker."""
+    if firefox_path() is None:
+        pytest.skip("no firefox on this machine: install the package firefox-esr")
+    running = launch_firefox(playwright, tmp_path_factory.mktemp("firefox"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def browser(request: pytest.FixtureRequest) -> Any:
+    """The browser of the browser tests: Chromium, or what CUTAWAY_BROWSER names."""
+    return request.getfixturevalue(os.environ.get("CUTAWAY_BROWSER", "chromium"))
 
 
 @pytest.fixture(scope="session")

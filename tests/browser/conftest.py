@@ -1,5 +1,6 @@
 """A real browser, a real server, a small model that has really learned."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 from cutaway.serve.session import Session
 from tests.browser.toy import build
 
+IN_FIREFOX = os.environ.get("CUTAWAY_BROWSER") == "firefox"
+collect_ignore = ["test_firefox.py"] if IN_FIREFOX else []  # which would run the same again
 EXAMPLES = ["The cat is on the mat.", "A child looks at the tree.", "The dog sees the house."]
 
 
@@ -89,6 +92,13 @@ class Watched:
             " kind: document.querySelector('.verdict')?.className ?? ''})"
         )
         return found
+
+
+def without_motion(browser: Any, **options: Any) -> Any:
+    """A window of a reader who wants nothing to move."""
+    if browser.browser_type.name == "firefox":
+        pytest.skip("Firefox's driver cannot ask for reduced motion")
+    return browser.new_context(reduced_motion="reduce", locale="en-US", **options)
 
 
 @pytest.fixture

@@ -1,182 +1,146 @@
-"""Debian's Firefox over WebDriver BiDi: only what the tests need, with the standard library.
+"""Debian's Firefox, driven by Playwright.
 
-Playwright sends commands that the long-term release does not know, and geckodriver is no package
-of the system. The protocol is JSON over a WebSocket (w3.org/TR/webdriver-bidi).
+Playwright speaks WebDriver BiDi to it, and sends every new context a command that the long-term
+release does not know (the preferred colours). This program is started in Firefox's place: it starts
+Firefox, passes all messages on, and answers that one command itself.
 """
 
-import base64
 import json
-import os
 import re
+import shutil
+import signal
 import socket
-import struct
 import subprocess
-import time
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
-KEYS = {"ArrowRight": "\ue014"}  # keys that write nothing have a code point of their own
-PATIENCE = 90.0  # seconds; a busy machine starts a browser slowly
+UNKNOWN = {"emulation.setMediaFeaturesOverride"}
+TEXT = 1  # kind of a frame
 
 
-class WebSocket:
-    """A client of one WebSocket: text frames in both directions."""
+def launch_firefox(playwright: Any, folder: Path) -> Any:
+    """A browser of Playwright's; a script in the folder starts this program with our Python."""
+    starter = folder / "firefox.sh"
+    starter.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).resolve()}" "$@"\n')
+    starter.chmod(0o700)
+    return playwright.firefox.launch(channel="moz-firefox", executable_path=str(starter))
 
-    def __init__(self, host: str, port: int, path: str) -> None:
-        self.socket = socket.create_connection((host, port), timeout=PATIENCE)
-        key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall(
-            f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
-            f"Sec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            head += self.exactly(1)
-        if b" 101 " not in head.split(b"\r\n")[0]:
-            raise ConnectionError(head.decode())
+
+def firefox_path() -> str | None:
+    """Firefox as the system has it."""
+    return shutil.which("firefox-esr") or shutil.which("firefox")
+
+
+class Frames:
+    """Frames of a WebSocket as they come: their bytes, and the text of a whole text frame."""
+
+    def __init__(self, source: socket.socket) -> None:
+        self.source = source
 
     def exactly(self, count: int) -> bytes:
         """So many bytes."""
-        found = b""
-        while len(found) < count:
-            part = self.socket.recv(count - len(found))
+        parts: list[bytes] = []
+        while count:
+            part = self.source.recv(min(count, 1 << 16))
             if not part:
-                raise ConnectionError("the browser closed the connection")
-            found += part
+                raise ConnectionError
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def head(self) -> bytes:
+        """The request or answer that a WebSocket begins with."""
+        found = b""
+        while not found.endswith(b"\r\n\r\n"):
+            found += self.exactly(1)
         return found
 
-    def send(self, text: str) -> None:
-        """One masked text frame."""
-        payload, mask = text.encode(), os.urandom(4)
-        size = len(payload)
-        if size < 126:
-            length = bytes([0x80 | size])
-        elif size < 1 << 16:
-            length = bytes([0x80 | 126]) + struct.pack(">H", size)
-        else:
-            length = bytes([0x80 | 127]) + struct.pack(">Q", size)
-        masked = bytes(byte ^ mask[n % 4] for n, byte in enumerate(payload))
-        self.socket.sendall(b"\x81" + length + mask + masked)
+    def next(self) -> tuple[bytes, str]:
+        """One frame; its text is empty if it is a part, or no text."""
+        head = self.exactly(2)
+        size = head[1] & 0x7F
+        if size >= 126:
+            long = self.exactly(2 if size == 126 else 8)
+            head, size = head + long, int.from_bytes(long, "big")
+        mask = self.exactly(4) if head[1] & 0x80 else b""
+        body = self.exactly(size)
+        if head[0] != 0x80 | TEXT:
+            return head + mask + body, ""
+        pad = mask * (size // 4 + 1)
+        plain = int.from_bytes(body, "big") ^ int.from_bytes(pad[:size], "big") if mask else None
+        text = body if plain is None else plain.to_bytes(size, "big")
+        return head + mask + body, text.decode()
 
-    def receive(self) -> str:
-        """The next whole message."""
-        message = b""
+
+def framed(text: str) -> bytes:
+    """A text from server to client."""
+    body = text.encode()
+    size = bytes([len(body)]) if len(body) < 126 else b"\x7e" + len(body).to_bytes(2, "big")
+    return bytes([0x80 | TEXT]) + size + body
+
+
+def passed_on(client: socket.socket, port: int) -> None:
+    """One connection: everything goes through, except the commands that Firefox does not know."""
+    server = socket.create_connection(("127.0.0.1", port))
+    asked, answers, turn = Frames(client), Frames(server), threading.Lock()
+    kept = [
+        line
+        for line in asked.head().decode().split("\r\n")
+        if not line.lower().startswith(("host:", "sec-websocket-extensions:"))
+    ]
+    kept.insert(1, f"Host: 127.0.0.1:{port}")
+    server.sendall("\r\n".join(kept).encode())
+    client.sendall(answers.head())
+
+    def back() -> None:
+        try:
+            while True:
+                frame, _ = answers.next()
+                with turn:
+                    client.sendall(frame)
+        except OSError:
+            client.close()
+
+    threading.Thread(target=back, daemon=True).start()
+    try:
         while True:
-            first, size = self.exactly(2)
-            if size == 126:
-                (size,) = struct.unpack(">H", self.exactly(2))
-            elif size == 127:
-                (size,) = struct.unpack(">Q", self.exactly(8))
-            payload = self.exactly(size)
-            if first & 0x0F in (0, 1):
-                message += payload
-                if first & 0x80:
-                    return message.decode()
+            frame, text = asked.next()
+            message = json.loads(text) if any(name in text for name in UNKNOWN) else {}
+            if message.get("method") in UNKNOWN:
+                answer = {"type": "success", "id": message["id"], "result": {}}
+                with turn:
+                    client.sendall(framed(json.dumps(answer)))
+            else:
+                server.sendall(frame)
+    except OSError:
+        server.close()
 
 
-class Firefox:
-    """A running Firefox with one page."""
+def main() -> None:
+    """Start Firefox with the given options, and listen in its place."""
+    firefox = firefox_path()
+    assert firefox is not None
+    process = subprocess.Popen([firefox, *sys.argv[1:]], stderr=subprocess.PIPE, text=True)
+    for kind in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(kind, lambda *_: process.terminate())
+    listening = socket.create_server(("127.0.0.1", 0))
 
-    def __init__(self, path: str, profile: Path) -> None:
-        self.log = profile / "stderr"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [path, "--headless", "--profile", str(profile), "--remote-debugging-port", "0"],
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
-        self.complaints: list[str] = []
-        self.count = 0
-        self.socket = WebSocket("127.0.0.1", self.port(), "/session")
-        self.send("session.new", {"capabilities": {}})
-        self.send("session.subscribe", {"events": ["log.entryAdded"]})
-        tree = self.send("browsingContext.getTree", {})
-        self.context = tree["contexts"][0]["context"]
-        size = {"width": 1440, "height": 900}
-        self.send("browsingContext.setViewport", {"context": self.context, "viewport": size})
-
-    def port(self) -> int:
-        """Where it listens, as it says itself."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            found = re.search(r"BiDi listening on ws://127\.0\.0\.1:(\d+)", self.log.read_text())
-            if found:
-                return int(found[1])
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.1)
-        raise TimeoutError(f"firefox does not listen: {self.log.read_text()[-500:]}")
-
-    def send(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """One command and its answer; what the page logs meanwhile is kept."""
-        self.count += 1
-        self.socket.send(json.dumps({"id": self.count, "method": method, "params": params}))
+    def serve(port: int) -> None:
         while True:
-            answer = json.loads(self.socket.receive())
-            if answer.get("method") == "log.entryAdded" and answer["params"]["level"] == "error":
-                self.complaints.append(str(answer["params"].get("text")))
-            if answer.get("id") != self.count:
-                continue
-            if answer["type"] == "error":
-                raise RuntimeError(f"{method}: {answer['message']}")
-            result: dict[str, Any] = answer["result"]
-            return result
+            client, _ = listening.accept()
+            threading.Thread(target=passed_on, args=(client, port), daemon=True).start()
 
-    def evaluate(self, expression: str) -> Any:
-        """What an expression of the page gives, as JSON; a promise is waited for."""
-        wrapped = f"(async () => JSON.stringify(await ({expression}) ?? null))()"
-        target = {"context": self.context}
-        told = self.send(
-            "script.evaluate", {"expression": wrapped, "target": target, "awaitPromise": True}
-        )
-        if told["type"] != "success":
-            raise RuntimeError(told["exceptionDetails"]["text"])
-        return json.loads(told["result"]["value"])
+    assert process.stderr is not None
+    for line in process.stderr:
+        found = re.search(r"WebDriver BiDi listening on ws://127\.0\.0\.1:(\d+)", line)
+        if found:
+            threading.Thread(target=serve, args=(int(found[1]),), daemon=True).start()
+            line = line.replace(f":{found[1]}", f":{listening.getsockname()[1]}")
+        print(line, end="", file=sys.stderr, flush=True)
+    sys.exit(process.wait())
 
-    def go(self, url: str) -> None:
-        """Open an address, from a page that is none."""
-        for one in ("about:blank", url):
-            place = {"context": self.context, "url": one, "wait": "complete"}
-            self.send("browsingContext.navigate", place)
 
-    def wait(self, expression: str) -> Any:
-        """The expression's value, once it is true."""
-        until = time.monotonic() + PATIENCE
-        while not (found := self.evaluate(expression)):
-            if time.monotonic() > until:
-                raise TimeoutError(expression)
-            time.sleep(0.05)
-        return found
-
-    def click(self, selector: str) -> None:
-        """Press the mouse over the middle of an element, as a person would."""
-        found = f"document.querySelector({json.dumps(selector)})"
-        self.wait(f"Boolean({found})")
-        x, y = self.evaluate(
-            f"(() => {{ const e = {found}; e.scrollIntoView({{block: 'center'}});"
-            " const b = e.getBoundingClientRect();"
-            " return [Math.round(b.x + b.width / 2), Math.round(b.y + b.height / 2)]; })()"
-        )
-        moves = [
-            {"type": "pointerMove", "x": x, "y": y},
-            {"type": "pointerDown", "button": 0},
-            {"type": "pointerUp", "button": 0},
-        ]
-        self.act({"type": "pointer", "id": "mouse", "actions": moves})
-
-    def press(self, key: str) -> None:
-        """One key."""
-        value = KEYS.get(key, key)
-        keys = [{"type": kind, "value": value} for kind in ("keyDown", "keyUp")]
-        self.act({"type": "key", "id": "keys", "actions": keys})
-
-    def act(self, source: dict[str, Any]) -> None:
-        """What a mouse or keyboard does."""
-        self.send("input.performActions", {"context": self.context, "actions": [source]})
-
-    def close(self) -> None:
-        """End the browser that was started here."""
-        self.socket.socket.close()
-        self.process.terminate()
-        self.process.wait(PATIENCE)
+if __name__ == "__main__":
+    main()

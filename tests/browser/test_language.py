@@ -81,6 +81,7 @@ VIEWS = [
     f"look?text={TEXT}&tab=words&at=encoder.layers.0.self_attention.weights[0,0,1,1]",
     f"look?text={TEXT}&play=4&at=encoder.layers.0.self_attention.weights[0,0,1,1]",
     f"look?text={TEXT}&change=silence:decoder.layers.0.cross_attention:0",
+    f"zoom?text={TEXT}&at=encoder.layers.0.self_attention.weights[0,0,1,1]",
     f"walk?text={TEXT}&walk=7&at=encoder.layers.0.self_attention.weights[0,0,1,1]",
     f"training?text={TEXT}&place=decoder.layers.0.feed_forward",
     f"training?text={TEXT}&phase=update&at=embedding.weight.after[3,1]",

@@ -7,12 +7,13 @@ import pytest
 
 from cutaway.glass.html import web
 from cutaway.serve.session import Session
-from tests.browser.conftest import Watched
+from tests.browser.conftest import Watched, without_motion
 
 TEXT = "The cat is on the mat."
 PLACES = [
     f"#/translate?lang=en&text={TEXT}&beam=4&step=2",
     f"#/look?lang=en&text={TEXT}&at=decoder.layers.0.cross_attention.weights[0,0,1,1]",
+    f"#/zoom?lang=en&text={TEXT}&at=decoder.layers.0.cross_attention.weights[0,0,1,1]",
     f"#/walk?lang=en&text={TEXT}&walk=9",
     f"#/training?lang=en&text={TEXT}&place=decoder.layers.0.feed_forward",
     f"#/compare?lang=en&text={TEXT}&other=The dog sees the tree.",
@@ -47,10 +48,45 @@ def test_the_inspector_is_a_sheet_on_a_phone(browser: Any, served: tuple[str, Se
     box = watched.page.locator("#inspector-column").bounding_box()
     assert box is not None
     assert box["y"] + box["height"] == pytest.approx(720, abs=1)
-    assert box["width"] == 360
+    assert box["width"] == watched.page.evaluate("document.documentElement.clientWidth")
     watched.page.click("#close-sheet")
     watched.page.wait_for_selector("#inspector-column", state="hidden")
     context.close()
+
+
+@pytest.mark.browser
+def test_a_path_stays_in_view_above_the_sheet_of_a_phone(
+    browser: Any, served: tuple[str, Session]
+) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    watched = Watched(context)
+    attention = "decoder.layers.0.cross_attention"
+    cells = [f"{attention}.{name}[0,0,1,1]" for name in ("weights", "masked", "scaled")]
+    watched.go(f"{served[0]}#/look?lang=en&text={TEXT}&at={cells[0]}&path={';'.join(cells)}")
+    watched.page.wait_for_selector("#cell-value")
+    watched.page.locator("cut-path .card").nth(2).wait_for()
+    path = watched.page.locator("cut-path").bounding_box()
+    sheet = watched.page.locator("#inspector-column").bounding_box()
+    assert path is not None
+    assert sheet is not None
+    assert path["y"] >= 0
+    assert path["y"] + path["height"] <= sheet["y"] + 1
+    watched.page.locator("cut-path .card").nth(1).click()
+    watched.inspected(cells[1])
+    assert watched.complaints == []
+    context.close()
+
+
+@pytest.mark.browser
+def test_heads_are_chosen_at_one_place(watched: Watched, served: tuple[str, Session]) -> None:
+    """Look inside has a picture of every head to press; the bar does not repeat them."""
+    attention = "decoder.layers.0.cross_attention"
+    watched.go(f"{served[0]}#/look?lang=en&text={TEXT}&place={attention}")
+    watched.page.wait_for_selector("cut-equation .heads button")
+    watched.page.wait_for_selector("cut-bar [aria-label=layer]")
+    assert watched.page.locator("cut-bar [aria-label=head]").count() == 0
+    watched.page.locator("cut-equation .heads button").nth(1).click()
+    watched.page.wait_for_selector("cut-equation .heads button:nth-of-type(2)[aria-pressed=true]")
 
 
 NAMELESS = """
@@ -77,7 +113,7 @@ def test_everything_that_can_be_pressed_has_a_name(
 @pytest.mark.browser
 def test_nothing_moves_when_motion_is_unwelcome(browser: Any, served: tuple[str, Session]) -> None:
     url, _ = served
-    context = browser.new_context(reduced_motion="reduce")
+    context = without_motion(browser)
     watched = Watched(context)
     watched.go(url + PLACES[1])
     lasting = watched.page.evaluate(

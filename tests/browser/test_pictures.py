@@ -59,7 +59,7 @@ def test_neighbours_of_a_word_are_those_of_the_table(
     pieces = tokenizer.pieces(range(tokenizer.vocabulary))
     word = next(piece[1:] for piece in reversed(pieces) if piece[1:].isalpha())
     row = pieces.index(f"▁{word}")
-    page.fill("#vocabulary-search", word)
+    page.locator("#vocabulary-search").press_sequentially(word)
     page.press("#vocabulary-search", "Enter")
     page.wait_for_function(
         "word => document.querySelector('.near h2')?.textContent.includes(word)", arg=word

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cutaway.serve.session import Session
-from tests.browser.conftest import Watched
+from tests.browser.conftest import Watched, without_motion
 
 pytestmark = pytest.mark.browser
 TEXT = "The cat is on the mat."
@@ -137,8 +137,8 @@ def test_the_button_plays_to_the_end_and_numbers_open_their_cells(
     page.click("#play")
     page.wait_for_function(
         "() => { const film = document.querySelector('cut-play');"
-        " for (const { stage } of film.frames) stage.time = 20;"
-        " return film.frames.length && film.at === film.frames.length; }"
+        " for (const { stage } of film.frames ?? []) stage.time = 20;"
+        " return film.frames?.length && film.at === film.frames.length; }"
     )
     assert page.get_attribute("cut-play", "data-say") == "lit"
     page.click("#play-back")
@@ -150,7 +150,7 @@ def test_the_button_plays_to_the_end_and_numbers_open_their_cells(
 def test_without_motion_the_frames_stand_in_a_strip(
     browser: Any, served: tuple[str, Session]
 ) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    context = without_motion(browser, viewport={"width": 1280, "height": 800})
     watched = Watched(context)
     page = watched.page
     watched.go(f"{served[0]}#/look?lang=en&text={TEXT}&at={CROSS}.softmax{AT}")

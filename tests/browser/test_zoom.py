@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cutaway.serve.session import Session
-from tests.browser.conftest import Watched
+from tests.browser.conftest import Watched, without_motion
 
 pytestmark = pytest.mark.browser
 TEXT = "The cat is on the mat."
@@ -224,7 +224,8 @@ def test_without_motion_it_is_there_at_once(browser: Any, served: tuple[str, Ses
       return before;
     }"""
     for motion in ("reduce", "no-preference"):
-        context = browser.new_context(reduced_motion=motion, locale="en-US")
+        still_only = motion == "reduce"
+        context = without_motion(browser) if still_only else browser.new_context(locale="en-US")
         page = open_zoom(Watched(context), served[0])
         still(page)
         page.evaluate("window.frames_seen = []")
@@ -235,5 +236,5 @@ def test_without_motion_it_is_there_at_once(browser: Any, served: tuple[str, Ses
         page.evaluate(arrived)
         page.wait_for_selector("cut-zoom[data-box='decoder.layers.0']")
         still(page)
-        assert (len(page.evaluate("window.frames_seen")) == 1) == (motion == "reduce")
+        assert (len(page.evaluate("window.frames_seen")) == 1) == still_only
         context.close()

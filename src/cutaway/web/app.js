@@ -22,7 +22,7 @@ import { byId, drawFrame, dress, listen, say } from "./frame.js";
 import { headOf } from "./heads.js";
 import { InspectorElement } from "./inspector.js";
 import { MapElement } from "./map.js";
-import { openSession, questionOf } from "./session.js";
+import { largestIn, openSession, questionOf } from "./session.js";
 import { go, grow, onMove, startState, where } from "./state.js";
 import { layerOf } from "./structure.js";
 import { offeredViews, viewOf, VIEWS } from "./views.js";
@@ -222,7 +222,7 @@ export class App {
     this.drawLater("bar", [...common, place.view, layer, place.snapshot, snapshots.length], () =>
       this.bar.showRun(session, place, { layer, step, head, training, snapshots })
     );
-    if (place.view !== "lessons") this.inspect(session, focus); // a lesson inspects its own runs
+    if (place.view !== "lessons") this.inspect(session, focus, at); // a lesson inspects its own runs
     if (place.view !== "lessons") this.play(place, session?.trace, focus);
     const options = {
       place: at,
@@ -273,16 +273,25 @@ export class App {
     await this.way.show(session?.trace ?? null, place);
   }
 
-  /** @param {Session | null} session @param {Focus | null} focus */
-  inspect(session, focus) {
+  /** @param {Session | null} session @param {Focus | null} focus @param {string} place */
+  inspect(session, focus, place) {
     if (session && focus?.index)
       return void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
     const { turn } = this;
-    if (session?.translation && where().view === "translate")
-      void strongest(session.trace, where().step ? Number(where().step) : null).then((cell) => {
-        if (turn === this.turn && cell) void this.inspector.show(session.trace, cell);
-      });
-    else this.inspector.empty(session ? t("inspector.empty") : t("inspector.start"));
+    const { view, step } = where();
+    const empty = () => this.inspector.empty(session ? t("inspector.empty") : t("inspector.start"));
+    // Nothing is chosen: what is largest stands there.
+    const chosen =
+      session?.translation && (view === "translate" || (viewOf(view).followsMap && !place))
+        ? strongest(session.trace, step ? Number(step) : null)
+        : session && viewOf(view).followsMap
+          ? painted().then(() => largestIn(session, place, headOf(session.structure, null)))
+          : Promise.resolve(null);
+    void chosen.then((cell) => {
+      if (turn !== this.turn) return;
+      if (session && cell) void this.inspector.show(session.trace, cell);
+      else empty();
+    });
   }
 
   /**
@@ -329,8 +338,10 @@ export class App {
       this.backend.forget();
       return this.redraw();
     }
-    const text = error instanceof Error ? error.message : String(error);
-    if (!(error instanceof PageError)) console.error(error);
+    const message = error instanceof Error ? error.message : String(error);
+    const gone = /dynamically imported module/.test(message); // its server has left
+    const text = gone ? "error.gone" : message;
+    if (!gone && !(error instanceof PageError)) console.error(error);
     say(hasWords(text) ? t(text) : text);
     if (this.stage.firstElementChild || !this.info.translates) return;
     this.drawn.delete("stage");

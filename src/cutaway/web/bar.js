@@ -4,6 +4,7 @@ import { headsOf, moveHead } from "./heads.js";
 import { range, shown } from "./heat.js";
 import { whole } from "./numbers.js";
 import { go, where } from "./state.js";
+import { viewOf } from "./views.js";
 
 /**
  * @typedef {{
@@ -32,12 +33,14 @@ export class BarElement extends HTMLElement {
     const structure = session?.structure;
     const layers = [structure?.encoderLayers, structure?.decoderLayers];
     const own = place.view === "translate"; // which has words, layers and heads of its own to choose
+    const view = viewOf(place.view);
+    const heads = session && !own && !view.showsPlaces && !view.showsAll; // those show every head
     this.show({
       pieces: training || own ? [] : (session?.translation?.pieces ?? []),
       step,
       layers: own ? 1 : Math.max(...layers.map((paths) => paths?.length ?? 0)),
       layer,
-      heads: session && !own ? headsOf(session.trace) : 1,
+      heads: heads ? headsOf(session.trace) : 1,
       head,
       snapshots,
       snapshot: place.snapshot ?? "",

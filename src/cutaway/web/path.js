@@ -223,7 +223,7 @@ export class PathElement extends HTMLElement {
           { onclick: () => void navigator.clipboard?.writeText(location.href) },
           t("save.link")
         ),
-        press({ onclick: () => print() }, t("path.print")),
+        press({ class: "print", onclick: () => print() }, t("path.print")),
         press({ "aria-label": t("path.close"), onclick: () => go({ path: "" }) }, "×")
       ),
       h("ol", { class: "cards" }, cells.map(card))

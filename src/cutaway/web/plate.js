@@ -13,7 +13,7 @@ import { pooled } from "./sheet.js";
 const FINEST = 192; // points of a matrix's picture on each side; nearer, its cells are drawn
 const SMALLEST = 5; // pixels of a matrix that is drawn as more than a rectangle
 const NUMBERED = 40; // pixels of a cell that has room for its number
-const MADE = 12; // milliseconds per frame for new pictures
+const MADE = 8; // milliseconds per frame for new pictures
 
 /** Where the picture of a matrix lies in its box. @param {Box} box */
 export function inside({ x, y, w, h, title }) {
@@ -267,7 +267,7 @@ export class Plate {
     this.pictures.set(box.key, "coming");
     void trace
       .want([id])
-      .then(() => sheet.sample(rows, cols))
+      .then(() => (trace.here(id) ? pooled(sheet, rows, cols) : sheet.sample(rows, cols)))
       .then((numbers) => {
         this.keep(box, sheet, numbers, cols);
         this.again();

@@ -1,5 +1,6 @@
 /** The recorded run that a view shows: the question that makes it, and the run once it is there. */
 import { translationOf } from "./chances.js";
+import { rowMajor, sizeOf, unravel } from "./layout.js";
 import { Structure } from "./structure.js";
 
 /** @typedef {Record<string, string>} Place */
@@ -67,4 +68,29 @@ export async function openSession(backend, question) {
     translation: answer?.ids ? answer : await translationOf(trace),
     training: answer?.loss === undefined ? (trace.header.meta?.training ?? null) : answer
   };
+}
+
+/**
+ * The cell of a place that is worth opening first: the largest of its attention weights or of what
+ * it puts out, in the head in view. Null if its numbers are too many to be here.
+ * @param {Session} session
+ * @param {string} place
+ * @param {number} head
+ * @returns {Promise<import("./trace.js").Cell | null>}
+ */
+export async function largestIn({ trace, structure }, place, head) {
+  const id = trace.addresses.get(`${place}.weights`) ?? structure.output(place);
+  if (id === undefined || !trace.kept(id)) return null;
+  await trace.want([id]);
+  if (!trace.here(id)) return null;
+  const { shape, axes } = trace.values[id];
+  const axis = axes?.indexOf("head") ?? -1;
+  let [best, most] = [shape.map(() => 0), -1];
+  for (let n = 0; n < sizeOf(shape); n++) {
+    const index = unravel(n, { shape, strides: rowMajor(shape) });
+    const size = Math.abs(trace.read(id, index));
+    if (size > most && Number.isFinite(size) && (axis < 0 || index[axis] === head))
+      [best, most] = [index, size];
+  }
+  return { id, index: best };
 }

@@ -17,6 +17,7 @@ import {
 import { announce, data, fill, h, hint, press, t } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { wordsOf } from "./human.js";
+import { Minimap } from "./minimap.js";
 import { full } from "./numbers.js";
 import { inside, Plate } from "./plate.js";
 import { go, where } from "./state.js";
@@ -43,8 +44,8 @@ export class ZoomElement extends HTMLElement {
   boxes;
   /** @type {Plate} */
   plate;
-  /** @type {Plate} the small map */
-  overview;
+  /** @type {Minimap} */
+  map;
   /** @type {Camera} */
   camera;
   /** @type {any} */
@@ -67,13 +68,12 @@ export class ZoomElement extends HTMLElement {
     this.canvas = h("canvas", { tabindex: "0", role: "application", "aria-label": label });
     this.crumbs = h("nav", { class: "crumbs", "aria-label": t("crumbs") });
     this.said = data("output", { class: "zoom-said" });
-    this.small = h("canvas", { "aria-hidden": "true" });
-    this.view = h("i", {});
-    const map = h("div", { class: "zoom-map", title: t("map.title") }, this.small, this.view);
-    const frame = h("div", { class: "zoom-frame" }, this.canvas, map);
+    this.map = new Minimap(root, (x, y) =>
+      this.look(centred(this.size, [x, y], this.camera.scale))
+    );
+    const frame = h("div", { class: "zoom-frame" }, this.canvas, this.map.element);
     fill(this, h("header", {}, this.crumbs, this.said), frame, hint(t("zoom.keys")));
     this.plate = new Plate(this.canvas, root, () => this.wake());
-    this.overview = new Plate(this.small, root, () => {});
     gestures(this.canvas, {
       pan: (dx, dy) =>
         this.look({
@@ -89,18 +89,13 @@ export class ZoomElement extends HTMLElement {
       (/** @type {KeyboardEvent} */ event) => this.onKey(event),
       true
     );
-    map.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) =>
-      this.jump(map, event)
-    );
     this.camera = fitted(this.size, root);
-    this.drawMap();
     this.turnTo(false);
     new ResizeObserver(() => this.isConnected && this.resized()).observe(this.canvas);
     return undefined;
   }
 
   resized() {
-    this.drawMap();
     this.arrive(this.target() ?? { box: this.root }, false);
   }
 
@@ -213,7 +208,7 @@ export class ZoomElement extends HTMLElement {
       this.waiting = false;
       if (!this.isConnected) return;
       this.plate.draw(this.camera);
-      this.frameOnMap();
+      this.map.frame(this.camera, this.size, this.current().box === this.root);
       this.dataset.scale = String(this.camera.scale);
     });
   }
@@ -289,16 +284,6 @@ export class ZoomElement extends HTMLElement {
     this.remember(to, spot, false);
   }
 
-  /** @param {HTMLElement} map @param {PointerEvent} event */
-  jump(map, event) {
-    const box = map.getBoundingClientRect();
-    const small = this.mapCamera();
-    const { scale } = this.camera;
-    const x = small.x + (event.clientX - box.left) / small.scale;
-    const y = small.y + (event.clientY - box.top) / small.scale;
-    this.look(centred(this.size, [x, y], scale));
-  }
-
   /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -372,34 +357,6 @@ export class ZoomElement extends HTMLElement {
         fill(this.said, h("span", {}, `${words} = `), h("b", {}, full(value, dtype)));
       });
     return undefined;
-  }
-
-  /** @returns {Camera} */
-  mapCamera() {
-    const size = { width: this.small.clientWidth || 160, height: this.small.clientHeight || 120 };
-    return fitted(size, this.root, 1);
-  }
-
-  drawMap() {
-    requestAnimationFrame(() => {
-      if (this.isConnected) this.overview.draw(this.mapCamera());
-    });
-  }
-
-  /** The part of the small map that is in view. */
-  frameOnMap() {
-    const map = this.mapCamera();
-    const { x, y, scale } = this.camera;
-    const by = map.scale / scale;
-    const [width, height] = [this.canvas.clientWidth * by, this.canvas.clientHeight * by];
-    const style = {
-      left: (x - map.x) * map.scale,
-      top: (y - map.y) * map.scale,
-      width: Math.max(3, width),
-      height: Math.max(3, height)
-    };
-    this.view.parentElement.hidden = this.current().box === this.root;
-    for (const [name, pixels] of Object.entries(style)) this.view.style[name] = `${pixels}px`;
   }
 }
 
