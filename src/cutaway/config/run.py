@@ -135,7 +135,18 @@ class TrainConfig(Config):
     weight_decay: float = setting(0.0, "decoupled weight decay, on matrices only")
     clip: float = setting(1.0, "largest norm of the gradient of all parameters; 0: no clipping")
     smoothing: float = setting(0.1, "label smoothing: this share is spread over the vocabulary")
-    r_drop: float = setting(0.0, "weight of the distance between two dropout passes; 0: one pass")
+    r_drop: float = setting(
+        0.0, "R-Drop: weight of the distance between two dropout passes; 0: one pass"
+    )
+    sim_cut: float = setting(
+        0.0, "SimCut: weight of the distance to a second pass with tokens cut off; 0: one pass"
+    )
+    cut_share: float = setting(
+        0.05, "with sim_cut: share of tokens whose embedding is zero in the second pass"
+    )
+    word_dropout: float = setting(
+        0.0, "share of input tokens, of source and target, whose embedding is zero; 0: none"
+    )
     ema: float = setting(
         0.999, "decay of the moving average of the weights, which is what is saved; 0: no average"
     )
@@ -180,16 +191,35 @@ class TrainConfig(Config):
             at_least(f"train.{name}", getattr(self, name), 1)
         for name in (
             "updates", "epochs", "learning_rate", "warmup", "weight_decay", "clip", "r_drop",
-            "average", "validate_every", "patience", "save_minutes", "keep", "keep_states",
-            "threads", "seed", "grow", "skip_nonfinite", "accumulate",
+            "sim_cut", "average", "validate_every", "patience", "save_minutes", "keep",
+            "keep_states", "threads", "seed", "grow", "skip_nonfinite", "accumulate",
         ):  # fmt: skip
             at_least(f"train.{name}", getattr(self, name), 0)
-        for name in ("beta1", "beta2", "smoothing", "ema", "mask_share"):
+        for name in (
+            "beta1",
+            "beta2",
+            "smoothing",
+            "ema",
+            "mask_share",
+            "cut_share",
+            "word_dropout",
+        ):
             fraction(f"train.{name}", getattr(self, name))
         if not self.epsilon > 0:
             raise ConfigError(f"train.epsilon is {self.epsilon!r}; expected a number above 0")
         if self.task == "fill" and not self.mask_share:
             raise ConfigError("train.mask_share is 0; the task 'fill' needs tokens to predict")
+        if self.r_drop and self.sim_cut:
+            raise ConfigError(
+                f"train.r_drop is {self.r_drop} and train.sim_cut is {self.sim_cut}; expected one "
+                f"of them: each compares the first pass with a second one"
+            )
+        if self.sim_cut and not self.cut_share:
+            raise ConfigError("train.cut_share is 0; train.sim_cut needs tokens to cut off")
+        if self.task == "classify":
+            for name in ("r_drop", "sim_cut", "word_dropout"):
+                if getattr(self, name):
+                    raise ConfigError(f"train.{name} does nothing for classify; leave it out")
 
 
 EXCLUSIVE = (("source", "data", "embedded", "store"), ("val_source", "val_data"))

@@ -64,7 +64,9 @@ class Trainer:
                 if side is not None:
                     side.compile(dynamic=True)
         self.precision = choose_precision(self.settings, device, watch, processes)
-        self.objective = Objective(self.model, self.settings)
+        tokenizer = prepared.tokenizer
+        tags = [tokenizer.tag(language) for language in tokenizer.languages]
+        self.objective = Objective(self.model, self.settings, tags)
         self.wrapped = processes.wrap(self.objective, device)
         self.named = {
             name: parameter
