@@ -14,6 +14,7 @@ from cutaway.config.base import (
     setting,
 )
 from cutaway.config.model import PRESETS, ModelConfig
+from cutaway.config.sources import SourceConfig
 from cutaway.errors import ConfigError
 
 
@@ -30,6 +31,13 @@ class DataConfig(Config):
     )
     embedded: str = setting("", "the package's own corpus: en-fr or en-zh")
     store: str = setting("", "a token store made by `cutaway data build`")
+    sources: tuple[dict[str, Any], ...] = setting(
+        (), "several sources, each a table [[data.sources]] with path, weight, tag, filters …"
+    )
+    reverse: bool = setting(False, "swap source and target, in the validation files too")
+    both_ways: bool = setting(
+        False, "train both directions in one model, with a tag for the target language"
+    )
     val_source: str = setting("", "validation sources; without any, some pairs are held out")
     val_target: str = setting("", "validation targets")
     val_data: str = setting("", "validation file with both sides")
@@ -66,12 +74,20 @@ class DataConfig(Config):
         at_least("data.max_length", self.max_length, 2)
         at_least("data.holdout", self.holdout, 0)
         at_least("data.val_limit", self.val_limit, 0)
+        self.each_source()
         for left, right in (("source", "target"), ("val_source", "val_target")):
             if bool(getattr(self, left)) != bool(getattr(self, right)):
                 raise ConfigError(
                     f"{left} is {getattr(self, left)!r} and {right} is {getattr(self, right)!r}; "
                     f"give both files or neither"
                 )
+
+    def each_source(self) -> list[SourceConfig]:
+        """The settings of several sources, checked."""
+        return [
+            SourceConfig.from_dict(values, where=f"[[data.sources]] {number}")
+            for number, values in enumerate(self.sources, start=1)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +238,7 @@ class TrainConfig(Config):
                     raise ConfigError(f"train.{name} does nothing for classify; leave it out")
 
 
-EXCLUSIVE = (("source", "data", "embedded", "store"), ("val_source", "val_data"))
+EXCLUSIVE = (("source", "data", "sources", "embedded", "store"), ("val_source", "val_data"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,6 +291,10 @@ class RunConfig:
                 raise ConfigError(
                     f"{' and '.join(given)} are given; expected one: each names a corpus"
                 )
+        several = [name for name in ("sources", "reverse", "both_ways") if getattr(self.data, name)]
+        if several and (self.train.task != "translate" or self.data.store):
+            what = "a store" if self.data.store else f"the task {self.train.task!r}"
+            raise ConfigError(f"data.{several[0]} is for pairs from files; {what} cannot use it")
         if self.train.start_from:
             fixed = ["model.preset"] if self.model["preset"] else []
             default = TokenizerConfig()
@@ -302,17 +322,33 @@ class RunConfig:
         lines: list[str] = []
         for table, values in self.to_tables().items():
             lines.append(f"[{table}]")
+            sources = values.pop("sources", [])
             for name, value in values.items():
                 about = PRESET_HELP if name == "preset" else help_of(kinds[table], name)
                 lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}  # {about}")
+            for source in sources:
+                lines += ["", "[[data.sources]]"]
+                lines += [f"{name} = {_toml(value)}" for name, value in source.items()]
             lines.append("")
         return "\n".join(lines)
 
     def to_tables(self) -> dict[str, dict[str, Any]]:
-        """The four tables as plain values."""
+        """The four tables as plain values; `sources` only where there are any."""
+        data = self.data.to_dict()
+        sources = [dict(source) for source in data.pop("sources")]
         return {
-            "data": self.data.to_dict(),
+            "data": data | ({"sources": sources} if sources else {}),
             "tokenizer": self.tokenizer.to_dict(),
             "model": dict(self.model),
             "train": self.train.to_dict(),
         }
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML; tables are written inline."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)

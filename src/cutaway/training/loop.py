@@ -64,9 +64,7 @@ class Trainer:
                 if side is not None:
                     side.compile(dynamic=True)
         self.precision = choose_precision(self.settings, device, watch, processes)
-        tokenizer = prepared.tokenizer
-        tags = [tokenizer.tag(language) for language in tokenizer.languages]
-        self.objective = Objective(self.model, self.settings, tags)
+        self.objective = Objective(self.model, self.settings, prepared.tokenizer.tags)
         self.wrapped = processes.wrap(self.objective, device)
         self.named = {
             name: parameter

@@ -240,6 +240,7 @@ class RunOutputs:
             target_tokenizer=prepared.target_tokenizer,
             task=prepared.task,
             languages=prepared.languages,
+            directions=prepared.directions,
             labels=prepared.labels,
             generation={"beam": 5, "length_penalty": 1.0} if prepared.task == "translate" else {},
             metrics=metrics or {},
