@@ -1,10 +1,15 @@
 """A text of several sentences: its score, and other translations of the whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from cutaway.config import DecodeOptions
 from cutaway.decode.hypothesis import Hypothesis
+from cutaway.errors import InputError
+
+if TYPE_CHECKING:
+    from cutaway.decode.forced import Forced
 
 
 def score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:
@@ -60,3 +65,37 @@ class _Choice:
             found.append(choice.last)
             choice = choice.before
         return found[::-1]
+
+
+def checked(texts: Any, split: Any) -> list[str]:
+    """The texts as a list, or one line on what was given instead."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        kind = "None" if texts is None else type(texts).__name__
+        raise InputError(
+            f"translate got {kind}; expected a list of texts: put one text into a list"
+        )
+    if not isinstance(split, bool):
+        raise InputError(f"split is {split!r}; expected True or False")
+    found: list[Any] = list(texts)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            raise InputError(
+                f"text {place} is of type {type(text).__name__}; expected str"
+                + (": decode it first" if isinstance(text, bytes) else "")
+            )
+    return found
+
+
+def blocks(parts: "Sequence[Forced | None]") -> tuple[tuple[float, ...], ...] | None:
+    """The attentions of the pieces along the diagonal of one matrix, zeros elsewhere."""
+    maps = [part.attention for part in parts if part is not None and part.attention is not None]
+    if len(maps) != len(parts):
+        return None
+    width = sum(len(rows[0]) for rows in maps)
+    joined: list[tuple[float, ...]] = []
+    before = 0
+    for rows in maps:
+        after = width - before - len(rows[0])
+        joined += [(*(0.0,) * before, *row, *(0.0,) * after) for row in rows]
+        before += len(rows[0])
+    return tuple(joined)
