@@ -72,6 +72,9 @@ def translate(
     rerank: Rerank = "",
     with_: With = None,
     prefix: Annotated[str, typer.Option(help="What the translation must begin with.")] = "",
+    word: Annotated[
+        list[str] | None, typer.Option(help="A word the translation of TEXT must contain.")
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="One JSON object per line: tokens, alternatives, alignment."),
@@ -117,13 +120,15 @@ def translate(
         check_file(output, "-o", force=force)
     if ray and (path is None or catalogue or output is None):
         raise InputError("--ray translates a text file to another; give FILE and --output OUT")
+    if word and (path is not None or text in (None, "-") or with_):
+        raise InputError("--word is for one TEXT and one model; leave files and --with out")
     if with_ and (as_json or ray):
         raise InputError(
             f"--with has no numbers of one model for {'--json' if as_json else '--ray'}; "
             f"leave one of them out"
         )
     settings = {**changes, "language": to, "prefix": prefix, "costs": as_json, "split": split}
-    settings |= given(rerank=rerank)
+    settings |= given(rerank=rerank, words=word)
     if as_json:
         settings |= {"rivals": 3 if rivals is None else rivals, "alignment": True, "tree": tree}
     if ray and path is not None and output is not None:

@@ -87,6 +87,7 @@ class Translator:
         alignment: bool = False,  # add the attention target × source
         tree: bool = False,  # add the tree of the beam
         costs: bool = True,  # False: log-probabilities may be NaN, where they take another pass
+        words: Sequence[str] = (),  # what the translation of one sentence must contain
         rerank: str = "",  # "mbr": of the hypotheses the one most like the others, by chrF
         **options: Any,  # of DecodeOptions: beam=5, sample=True, temperature=0.8 …
     ) -> list[Translation]:
@@ -104,11 +105,14 @@ class Translator:
             for pieces in cuts
             for number, piece in enumerate(piece for piece in pieces if piece.translate)
         ]
-        results = (
-            self.engine.search(tasks, chosen, self.special, tree=tree, costs=costs or bool(rerank))
-            if tasks
-            else []
-        )
+        results: list[SearchResult] = []
+        if tasks and words:
+            from cutaway.decode.required import search_with_words
+
+            results = search_with_words(self, tasks, words, chosen)
+        elif tasks:
+            costs = costs or bool(rerank)
+            results = self.engine.search(tasks, chosen, self.special, tree=tree, costs=costs)
         results = [reranked(result, self._text, chosen, rerank) for result in results]
         repaired = self._without_loops(tasks, results, chosen)
         details: list[Forced | None] = [None] * len(tasks)

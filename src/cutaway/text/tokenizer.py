@@ -151,11 +151,13 @@ class Tokenizer:
         end: bool = False,
         language: str | None = None,
         mark: str | None = None,
+        inside: bool = False,
         sample: float = 0.0,
         seed: int | None = None,
     ) -> list[int]:
         """Text to ids: `[<start>] [<2language>] [<#mark>] pieces… [<end>]`.
 
+        `inside`: as within a word or a text without spaces, with no space before it.
         `sample` is the probability that a merge is left out (BPE-dropout; for unigram, that a
         word's cut is drawn instead of the best); the cut is then a pure function of
         (text, sample, seed), in any thread or process.
@@ -168,7 +170,8 @@ class Tokenizer:
         if sample:
             ids.extend(self._sampled(self._prepare(text), sample, seed))
         else:
-            ids.extend(self._encode(self._prepare(text)))
+            prepared = self._prepare(text)
+            ids.extend(self._encode(prepared.removeprefix(" ") if inside else prepared))
         if end:
             ids.append(self.end)
         return ids
