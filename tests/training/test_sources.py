@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import cutaway
 from cutaway.artifact.folder import read_model_folder
 from cutaway.config import RunConfig
 from cutaway.decode import Translator
@@ -82,6 +83,12 @@ def test_both_ways_in_one_model_with_a_tag_for_the_target(tmp_path: Path) -> Non
     assert tags["en"] == folder.tokenizer.tag("en")
     with pytest.raises(InputError, match="knows: de, en"):
         translator.task("cat", language="fr")
+    for to in ("de", "en"):  # CTranslate2 gets the same ids
+        texts = {
+            cutaway.load(folder, engine=engine).translate(["the red cat"], language=to)[0].text
+            for engine in ("torch", "ctranslate2")
+        }
+        assert len(texts) == 1
     log = (run_folder(tmp_path / "model") / "log.jsonl").read_text().splitlines()
     assert json.loads(log[-1])["update"] == 6
 
