@@ -1,5 +1,6 @@
 """What is said of a demo model, measured: exact sentences, known and unseen ones, number words."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,6 +10,8 @@ from cutaway.corpus.embedded import chosen_sentences, embedded
 from cutaway.decode import Translator
 from tools.grammar.lexicon import nouns
 
+EVERYDAY = Path(__file__).parent.parent / "tests" / "everyday"
+ALIKE = str.maketrans({"\u00a0": " ", "\u202f": " ", "’": "'", "？": "?", "！": "!", "，": ","})
 NUMBERS = ("one", "two", "three", "four")
 
 
@@ -29,6 +32,28 @@ def right(translator: Translator, pairs: tuple[tuple[str, str], ...], **options:
     """How many sources are translated exactly as their targets."""
     outputs = translator.translate([source for source, _ in pairs], **options)
     return sum(o.text == target for o, (_, target) in zip(outputs, pairs, strict=True))
+
+
+def everyday(pair: str) -> list[tuple[str, set[str]]]:
+    """Sentences a person types first, each with the translations that are right."""
+    lines = (EVERYDAY / f"{pair}.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    return [(source, {comparable(text) for text in accepted}) for source, *accepted in rows]
+
+
+def everyday_right(translator: Translator, pair: str) -> tuple[int, int]:
+    """How many of these sentences come out right, and how many there are."""
+    rows = everyday(pair)
+    outputs = translator.translate([source for source, _ in rows])
+    right = sum(
+        comparable(o.text) in accepted for o, (_, accepted) in zip(outputs, rows, strict=True)
+    )
+    return right, len(rows)
+
+
+def comparable(text: str) -> str:
+    """A text with one kind of space, apostrophe and full-width mark, as a reader takes them."""
+    return " ".join(text.translate(ALIKE).split())
 
 
 def number_words(translator: Translator) -> dict[str, Any]:

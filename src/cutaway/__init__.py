@@ -11,7 +11,7 @@ what it needs when it is called.
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,7 @@ def load(
     *,
     engine: str = "auto",
     device: str = "cpu",
+    ensemble: "Sequence[str | Path | ModelFolder]" = (),
     tell: Callable[[str], object] = lambda message: None,
 ) -> "Translator":
     """The translator of a model folder: `load(folder).translate(["…"], beam=5)`.
@@ -84,6 +85,8 @@ def load(
     `engine` is "ctranslate2" (fast, without torch), "torch" (this package's model, on `device`), or
     "auto": the first wherever it computes the same, else the second. What CTranslate2 does not do
     is left to the model for that call.
+    `ensemble` are further folders with the same vocabulary, which translate together with the
+    first: by the mean of their probabilities at each step, in torch.
     `tell` is called with one line whenever the model is used instead, and why.
     """
     from cutaway.artifact.folder import ModelFolder, open_model_folder
@@ -91,13 +94,19 @@ def load(
     from cutaway.data import located
     from cutaway.decode.ctranslate2_engine import CTranslate2Engine, why_not
     from cutaway.decode.translator import Translator
+    from cutaway.errors import InputError
 
     one_of("engine", engine, _ENGINES)
-    contents = (
-        folder
-        if isinstance(folder, ModelFolder)
-        else open_model_folder(located(folder), device=device)
+    contents, *others = (
+        one if isinstance(one, ModelFolder) else open_model_folder(located(one), device=device)
+        for one in (folder, *ensemble)
     )
+    if others:
+        from cutaway.decode.ensemble import EnsembleEngine
+
+        if engine == "ctranslate2":
+            raise InputError("several models translate together in torch; leave engine out")
+        return Translator(contents, EnsembleEngine([contents, *others]))
     if engine == "torch" or contents.config.family != "encoder-decoder":
         return Translator(contents)
 

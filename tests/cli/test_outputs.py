@@ -166,7 +166,7 @@ def test_characters_outside_the_locale_are_written() -> None:
 
 def test_an_option_given_twice_is_refused() -> None:
     assert "--source is given twice" in refused("train", "--source", "a", "--source", "b")
-    assert "--data is given twice" in refused("data", "check", "--data", "a", "-d", "b")
+    assert "--source is given twice" in refused("data", "check", "--source", "a", "--source", "b")
     call = [
         "train",
         "--out",

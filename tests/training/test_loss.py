@@ -1,13 +1,20 @@
 """The chunked loss is the formula's, in value and gradient."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from cutaway.training import loss as loss_module
-from cutaway.training.loss import projected_loss, smoothed_cross_entropy, two_pass_loss
+from cutaway.training.loss import (
+    cut_off_loss,
+    projected_loss,
+    smoothed_cross_entropy,
+    two_pass_loss,
+)
 
 N, D, V = 67, 5, 131
 
@@ -102,11 +109,32 @@ def test_two_passes_that_differ_pay_for_their_distance() -> None:
     torch.testing.assert_close((found - plain).double(), 3 / 4 * apart, rtol=1e-4, atol=1e-4)
 
 
-def test_two_passes_over_nothing_still_reach_every_weight() -> None:
+def test_a_pass_with_tokens_cut_off_pays_for_its_distance_from_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """loss + α KL(p‖p_cut), with gradients through both, whatever the chunks."""
+    monkeypatch.setattr(loss_module, "CHUNK_CELLS", {"cpu": 32 * V})  # 67 rows in three chunks
+    states, table, bias, gold = tensors()
+    cut = (states.detach() * 0.7 + 0.3).requires_grad_()
+    logits = F.linear(states, table, bias)
+    p, q = torch.log_softmax(logits, -1), torch.log_softmax(F.linear(cut, table, bias), -1)
+    plain = smoothed_cross_entropy(logits, gold, 0.1).sum()
+    expected = plain + 3 * F.kl_div(q, p, log_target=True, reduction="sum")
+    found = cut_off_loss(states, cut, table, bias, gold, 0.1, weight=3.0)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=0)
+    wanted = [states, cut, table, bias]
+    for ours, theirs in zip(
+        torch.autograd.grad(found, wanted), torch.autograd.grad(expected, wanted), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("two", [two_pass_loss, cut_off_loss])
+def test_two_passes_over_nothing_still_reach_every_weight(two: Callable[..., Tensor]) -> None:
     """A process with an empty batch must give a (zero) gradient for each parameter."""
     states, table, bias, gold = tensors(torch.float32)
     nothing = states[:0]
-    loss = two_pass_loss(nothing, nothing, table, bias, gold[:0], 0.1, weight=3.0)
+    loss = two(nothing, nothing, table, bias, gold[:0], 0.1, weight=3.0)
     assert float(loss.detach()) == 0.0
     gradients = torch.autograd.grad(loss, [states, table, bias])
     assert all(float(gradient.abs().sum()) == 0.0 for gradient in gradients)

@@ -149,9 +149,12 @@ def test_two_processes_are_two_accumulated_batches_bit_for_bit(
     assert any(not indices for _, _, indices in taken)  # an empty step was among them
 
 
-def test_r_drop_with_an_empty_batch_in_one_of_two_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("second_pass", [{"r_drop": 2.0}, {"sim_cut": 2.0}], ids=str)
+def test_two_passes_with_an_empty_batch_in_one_of_two_processes(
+    tmp_path: Path, second_pass: dict[str, float]
+) -> None:
     values = tables(
-        tmp_path, updates=9, tokens=280, accumulate=2, log_every=1, r_drop=2.0, validate_every=9
+        tmp_path, updates=9, tokens=280, accumulate=2, log_every=1, validate_every=9, **second_pass
     )
     run_here(values, tmp_path / "alone")
     together(changed(values, accumulate=1), tmp_path / "model", 2)

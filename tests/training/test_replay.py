@@ -132,7 +132,12 @@ def test_the_numbers_of_the_update_are_in_the_trace(killed: Path) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"r_drop": 1.3, "tokens": 71}, {"schedule": "noam", "optimizer": "adam", "ema": 0.0}],
+    [
+        {"r_drop": 1.3, "tokens": 71},
+        {"sim_cut": 1.7, "cut_share": 0.2, "tokens": 71},
+        {"word_dropout": 0.2},
+        {"schedule": "noam", "optimizer": "adam", "ema": 0.0},
+    ],
     ids=str,
 )
 def test_other_recipes_are_replayed_as_well(tmp_path: Path, settings: dict[str, Any]) -> None:

@@ -75,6 +75,7 @@ class ModelFolder:
     target_tokenizer: Tokenizer | None = None  # None: one joint vocabulary
     task: str = "translate"
     languages: tuple[str, str] | None = None  # source and target, e.g. ("en", "fr"), where known
+    directions: tuple[tuple[str, str], ...] = ()  # of a model of several, `languages` first
     labels: tuple[str, ...] = ()  # names of the classes of a classifier
     generation: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -157,6 +158,7 @@ def open_model_folder(path: Path, *, device: str = "cpu") -> ModelFolder:
             target_tokenizer=Tokenizer.load(target) if target.is_file() else None,
             task=_task(description["task"]),
             languages=_languages(description.get("languages")),
+            directions=_directions(description.get("directions", [])),
             labels=_labels(description.get("labels", ())),
             generation=_generation(path / "generation.json"),
             metrics=read_json(path / "metrics.json"),
@@ -204,6 +206,7 @@ def _description(folder: ModelFolder) -> dict[str, Any]:
         "format": FORMAT,
         "task": folder.task,
         "languages": folder.languages,
+        **({"directions": folder.directions} if folder.directions else {}),
         "labels": folder.labels,
         "model": folder.config.to_dict(),
         "recipe": folder.recipe,
@@ -224,6 +227,13 @@ def _languages(value: object) -> tuple[str, str] | None:
     for code in value:
         language_code("the language", code)
     return value[0], value[1]
+
+
+def _directions(value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, list):
+        raise ValueError("directions is no list of pairs of codes")
+    found = (_languages(pair) for pair in value)
+    return tuple(pair for pair in found if pair is not None)
 
 
 def _labels(value: object) -> tuple[str, ...]:
@@ -247,7 +257,8 @@ def _card(folder: ModelFolder, extras: Mapping[str, Path]) -> str:
 
     config = folder.config
     counts = folder.model.parameter_counts()
-    direction = " → ".join(folder.languages) if folder.languages else "not stated"
+    ways = folder.directions or ((folder.languages,) if folder.languages else ())
+    direction = ", ".join(" → ".join(way) for way in ways) or "not stated"
     scores = "\n".join(
         f"- {name}: {f'{value:.4g}' if isinstance(value, float) else value}"
         for name, value in folder.metrics.items()

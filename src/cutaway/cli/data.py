@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cutaway.cli.back_translate import back_translate
 from cutaway.cli.once import Group, OnceCommand
 from cutaway.cli.options import given, under
 from cutaway.cli.outputs import Force, check_file, check_folder, is_report
-from cutaway.config import RunConfig, one_of
+from cutaway.config import RunConfig, given_files, one_of
 from cutaway.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 data = typer.Typer(
     cls=Group,
-    help="Look into a corpus, encode it, or get one: check, build, embedded, harvest.",
+    help="Look into a corpus, encode it, or get one.",
     no_args_is_help=True,
 )
 
@@ -35,7 +36,13 @@ Corpus = Annotated[
 Source = Annotated[str, under(Files, "Source sentences, one per line; - is standard input.")]
 Target = Annotated[str, under(Files, "Their translations, line by line.")]
 Both = Annotated[
-    str, under(Files, "One file with both sides: TSV, JSONL, TMX, PO, MO.", "--data", "-d")
+    list[str] | None,
+    under(
+        Files,
+        "One file with both sides (TSV, JSONL, TMX, PO, MO), or several: -d a.tsv -d b.tmx.",
+        "--data",
+        "-d",
+    ),
 ]
 Embedded = Annotated[str, under(Files, "The package's own corpus: en-fr or en-zh.")]
 Format = Annotated[str, under(Files, "text, tsv, jsonl, tmx, po or mo; by default by the name.")]
@@ -63,7 +70,7 @@ def check(
     corpus: Corpus = None,
     source: Source = "",
     target: Target = "",
-    both: Both = "",
+    both: Both = None,
     embedded: Embedded = "",
     val_source: Annotated[str, under(Files, "Validation sources.")] = "",
     val_target: Annotated[str, under(Files, "Validation targets.")] = "",
@@ -97,7 +104,8 @@ def check(
     from cutaway.cli.data_view import show
     from cutaway.corpus.check import check as examine
     from cutaway.corpus.check_report import write_report
-    from cutaway.training.prepare import clean_and_hold_out, learn_tokenizers
+    from cutaway.training.prepare import learn_tokenizers
+    from cutaway.training.rows import clean_and_hold_out
 
     if html is not None:
         check_file(html, "--html", force=force, ours=is_report)
@@ -111,10 +119,10 @@ def check(
             "train": {"tokens": tokens, "epochs": epochs},
         }
     )
-    source, target, both = _named(corpus, source, target, both)
+    source, target, files = _named(corpus, source, target, both)
     reader = _reader(format, encoding, columns, keys, languages)
     notes: list[list[str]] = [[], [], []]
-    train = list(reader(source, target, both, embedded, "train", notes[0]))
+    train = list(reader(source, target, files, embedded, "train", notes[0]))
     validation = _perhaps(
         reader, val_source, val_target, val_data, embedded, "validation", notes[1]
     )
@@ -146,7 +154,7 @@ def check(
     )
     show(report)
     if html is not None:
-        write_report(report, html, f"Corpus check: {source or both or embedded}")
+        write_report(report, html, f"Corpus check: {source or ', '.join(files) or embedded}")
         typer.echo(f"\nThe same as a page: {html}")
 
 
@@ -156,7 +164,7 @@ def build(
     corpus: Corpus = None,
     source: Source = "",
     target: Target = "",
-    both: Both = "",
+    both: Both = None,
     embedded: Embedded = "",
     format: Format = "",
     encoding: Encoding = "",
@@ -178,7 +186,9 @@ def build(
     from cutaway.training.prepare import learn_tokenizers
 
     check_folder(out, "--out", ours=lambda folder: (folder / HEADER).is_file())
-    source, target, both = _named(corpus, source, target, both)
+    source, target, files = _named(corpus, source, target, both)
+    if any("weight" in one for one in given_files(files).get("sources", ())):
+        raise InputError("a store holds each pair once; weights act in train: leave them out here")
     reader = _reader(format, encoding, columns, keys, languages)
     config = RunConfig.from_tables(
         {
@@ -189,11 +199,11 @@ def build(
     notes: list[str] = []
 
     def read(notes: list[str]) -> Iterator[tuple[str, str]]:
-        return reader(source, target, both, embedded, "train", notes)
+        return reader(source, target, files, embedded, "train", notes)
 
     if tokenizer:
         tokenizers = _loaded(tokenizer)
-    elif "-" in (source, target, both):
+    elif "-" in (source, target, *files):
         raise DataError("standard input can be read once only; give --tokenizer FILE too")
     else:
         rows = read([]) if no_clean else Cleaner().some(read([]))
@@ -275,7 +285,10 @@ def harvest(
     typer.echo(f"{path}: {count:,} pairs. Mind the licences of the programs they come from.")
 
 
-Reader = Callable[[str, str, str, str, str, list[str]], Iterator[tuple[str, str]]]
+data.command(name="back-translate", cls=OnceCommand)(back_translate)
+
+
+Reader = Callable[[str, str, list[str], str, str, list[str]], Iterator[tuple[str, str]]]
 
 
 def _reader(format: str, encoding: str, columns: str, keys: str, languages: str) -> Reader:
@@ -286,12 +299,12 @@ def _reader(format: str, encoding: str, columns: str, keys: str, languages: str)
     first, second = languages_of(languages) if languages else ("", "")
 
     def read(
-        source: str, target: str, both: str, embedded: str, split: str, notes: list[str]
+        source: str, target: str, both: list[str], embedded: str, split: str, notes: list[str]
     ) -> Iterator[tuple[str, str]]:
         settings = DataConfig(
-            source=source, target=target, data=both, embedded=embedded, format=format,
+            source=source, target=target, embedded=embedded, format=format,
             encoding=encoding, columns=columns, keys=keys,
-            source_language=first, target_language=second,
+            source_language=first, target_language=second, **given_files(both),
         )  # fmt: skip
         return open_pairs(settings, split, notes)
 
@@ -303,17 +316,19 @@ def _perhaps(
 ) -> Pairs:
     """The pairs of an optional split; empty if it is not given."""
     if source or target or both:
-        return list(read(source, target, both, "", split, notes))
-    return list(read("", "", "", embedded, split, notes)) if embedded else []
+        return list(read(source, target, [both] if both else [], "", split, notes))
+    return list(read("", "", [], embedded, split, notes)) if embedded else []
 
 
-def _named(corpus: list[str] | None, source: str, target: str, both: str) -> tuple[str, str, str]:
+def _named(
+    corpus: list[str] | None, source: str, target: str, both: list[str] | None
+) -> tuple[str, str, list[str]]:
     """Files given without an option: one is both sides, two are source and target."""
     if not corpus:
-        return source, target, both
+        return source, target, both or []
     if len(corpus) > 2 or source or target or both:
         raise InputError(f"{len(corpus)} files and options for files: give the corpus once")
-    return ("", "", corpus[0]) if len(corpus) == 1 else (corpus[0], corpus[1], "")
+    return ("", "", corpus) if len(corpus) == 1 else (corpus[0], corpus[1], [])
 
 
 def _tokenizer_table(kind: str, vocabulary: int, separate: bool, lowercase: bool) -> dict[str, Any]:

@@ -10,7 +10,16 @@ import typer
 
 import cutaway
 from cutaway.cli.completion import model_folders
-from cutaway.cli.options import Beam, Engine, LengthPenalty, Split, engine_note, given
+from cutaway.cli.options import (
+    Beam,
+    Engine,
+    LengthPenalty,
+    Rerank,
+    Split,
+    With,
+    engine_note,
+    given,
+)
 from cutaway.cli.outputs import Force, check_file, is_report, written
 
 if TYPE_CHECKING:
@@ -44,6 +53,8 @@ def evaluate(
     split: Split = True,
     beam: Beam = None,
     length_penalty: LengthPenalty = None,
+    rerank: Rerank = "",
+    with_: With = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     engine: Engine = "auto",
     force: Force = False,
@@ -65,9 +76,16 @@ def evaluate(
     names = [str(folder) for folder in folders]
     if len(set(names)) < len(names):
         raise InputError("a folder is given twice; give each once")
-    translators = [cutaway.load(folder, engine=engine, tell=engine_note) for folder in folders]
+    if with_ and len(folders) > 1:
+        raise InputError("--with makes one system of several folders; give one folder, then --with")
+    translators = [
+        cutaway.load(folder, engine=engine, ensemble=with_ or (), tell=engine_note)
+        for folder in folders
+    ]
+    if with_:
+        names = [" + ".join([*names, *map(str, with_)])]
     pairs = read_pairs((source, target), "text")
-    changes = given(beam=beam, length_penalty=length_penalty)
+    changes = given(beam=beam, length_penalty=length_penalty, rerank=rerank)
     found: list[Evaluation] = []
     bar = Progress(console=Console(stderr=True), disable=not os.isatty(2))
     with bar:

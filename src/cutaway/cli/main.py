@@ -7,6 +7,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from cutaway.cli.average import average
 from cutaway.cli.classify import classify
 from cutaway.cli.data import data
 from cutaway.cli.demo import demo
@@ -60,6 +61,7 @@ app.command(cls=OnceCommand)(translate)
 app.command(cls=OnceCommand)(generate)
 app.command(cls=OnceCommand)(fill)
 app.command(cls=OnceCommand)(classify)
+app.command(cls=OnceCommand)(average)
 app.command(cls=OnceCommand)(evaluate)
 app.command(cls=OnceCommand)(export)
 app.command(cls=OnceCommand)(lesson)

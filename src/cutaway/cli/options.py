@@ -94,3 +94,16 @@ Split = Annotated[
     bool,
     typer.Option("--split/--no-split", help="Cut texts into sentences, or translate whole lines."),
 ]
+With = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--with",
+        help="Another model folder with the same vocabulary, to translate together with the first.",
+    ),
+]
+Rerank = Annotated[
+    str,
+    typer.Option(
+        help="mbr: of the n-best the one most like the others by chrF (mbr-bleu: by BLEU)."
+    ),
+]

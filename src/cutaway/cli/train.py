@@ -20,6 +20,7 @@ from cutaway.config import (
     RunConfig,
     TokenizerConfig,
     TrainConfig,
+    given_files,
     read_toml,
 )
 from cutaway.config.dump import dumped, model_changes
@@ -40,7 +41,15 @@ def train(
     out: Annotated[Path, typer.Option(help="Model folder to write; its run is kept in OUT.run.")],
     source: Annotated[str, sets(DataConfig, "source", panel=Files)] = "",
     target: Annotated[str, sets(DataConfig, "target", panel=Files)] = "",
-    data: Annotated[str, sets(DataConfig, "data", panel=Files)] = "",
+    data: Annotated[
+        list[str] | None,
+        under(
+            Files,
+            "One file with both sides (TSV, JSONL, TMX, PO), or several with weights: "
+            "--data a.tsv:2 --data b.tmx; plain text for generate and fill, "
+            "`label TAB text` for classify.",
+        ),
+    ] = None,
     store: Annotated[str, sets(DataConfig, "store", panel=Files)] = "",
     embedded: Annotated[str, sets(DataConfig, "embedded", panel=Files, words=PAIRS)] = "",
     val_source: Annotated[str, sets(DataConfig, "val_source", panel=Files)] = "",
@@ -49,6 +58,8 @@ def train(
     languages: Annotated[
         str, under(Files, "Source and target language, as en-de: which sides of a TMX are read.")
     ] = "",
+    reverse: Annotated[bool, sets(DataConfig, "reverse", "--reverse", panel=Files)] = False,
+    both_ways: Annotated[bool, sets(DataConfig, "both_ways", "--both-ways", panel=Files)] = False,
     columns: Annotated[str, sets(DataConfig, "columns", panel=Files)] = "",
     keys: Annotated[str, sets(DataConfig, "keys", panel=Files)] = "",
     encoding: Annotated[str, sets(DataConfig, "encoding", panel=Files)] = "",
@@ -110,7 +121,8 @@ def train(
     first, second = languages_of(languages) if languages else ("", "")
     tables = {
         "data": given(
-            source=source, target=target, data=data, embedded=embedded, store=store,
+            source=source, target=target, embedded=embedded, store=store,
+            reverse=reverse, both_ways=both_ways, **given_files(data or []),
             val_source=val_source, val_target=val_target, val_data=val_data,
             source_language=first, target_language=second,
             columns=columns, keys=keys, encoding=encoding,

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +21,14 @@ from cutaway.cli.options import (
     MinLength,
     NBest,
     NoRepeat,
+    Rerank,
     Sample,
     Seed,
     Split,
     Temperature,
     TopK,
     TopP,
+    With,
     engine_note,
     given,
 )
@@ -62,7 +65,12 @@ def translate(
     top_k: TopK = None,
     top_p: TopP = None,
     seed: Seed = None,
+    rerank: Rerank = "",
+    with_: With = None,
     prefix: Annotated[str, typer.Option(help="What the translation must begin with.")] = "",
+    word: Annotated[
+        list[str] | None, typer.Option(help="A word the translation of TEXT must contain.")
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="One JSON object per line: tokens, alternatives, alignment."),
@@ -96,7 +104,7 @@ def translate(
     path = existing_file(text, output=output is not None)
     catalogue = path is not None and path.suffix.lower() == ".po"
     _refuse_idle(
-        {"--n-best": n_best, "--rivals": rivals, "--tree": tree or None},
+        {"--n-best": None if rerank else n_best, "--rivals": rivals, "--tree": tree or None},
         as_json,
         {"--json": as_json or None, "--prefix": prefix or None} if catalogue else {},
     )
@@ -110,7 +118,15 @@ def translate(
         check_file(output, "-o", force=force)
     if ray and (path is None or catalogue or output is None):
         raise InputError("--ray translates a text file to another; give FILE and --output OUT")
+    if word and (path is not None or text in (None, "-") or with_):
+        raise InputError("--word is for one TEXT and one model; leave files and --with out")
+    if with_ and (as_json or ray):
+        raise InputError(
+            f"--with has no numbers of one model for {'--json' if as_json else '--ray'}; "
+            f"leave one of them out"
+        )
     settings = {**changes, "language": to, "prefix": prefix, "costs": as_json, "split": split}
+    settings |= given(rerank=rerank, words=word)
     if as_json:
         settings |= {"rivals": 3 if rivals is None else rivals, "alignment": True, "tree": tree}
     if ray and path is not None and output is not None:
@@ -120,15 +136,24 @@ def translate(
             folder, path, output, settings, address=ray, engine=engine, as_json=as_json
         )
         return
-    translator = cutaway.load(folder, engine=engine, tell=engine_note)
+    translator = cutaway.load(folder, engine=engine, ensemble=with_ or (), tell=engine_note)
     if path is not None and catalogue:
         from cutaway.cli.translate_po import translate_po
 
         translate_po(translator, path, output, settings)
     elif path is not None and output is not None:
-        from cutaway.cli.translate_file import translate_file
+        from cutaway.cli.translate_file import manifest_hash, translate_file
 
-        translate_file(translator, folder, path, output, settings, as_json=as_json)
+        translate_file(
+            translator,
+            folder,
+            path,
+            output,
+            settings,
+            line=partial(line_of, as_json=as_json),
+            form="json" if as_json else "text",
+            others=[manifest_hash(other) for other in with_ or ()],
+        )
     elif path is not None:
         with path.open("rb") as stream:
             _print_all(translator, batches(stream, str(path)), settings, as_json=as_json)

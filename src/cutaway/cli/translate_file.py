@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from cutaway.errors import DataError, InputError
 from cutaway.system.files import replace
 
 if TYPE_CHECKING:
-    from cutaway.decode import Translator
+    from cutaway.decode import Translation, Translator
 
 CHUNK = 2048  # lines between two writes: a second or two of work
 
@@ -24,9 +24,13 @@ def translate_file(
     output: Path,
     settings: dict[str, Any],
     *,
-    as_json: bool,
+    line: "Callable[[Translation], str]",
+    form: str,
+    others: Sequence[str] = (),  # further models of an ensemble
 ) -> None:
     """Translate every line of a file; a second call with the same arguments resumes the first.
+
+    `line` makes a line of the output, and `form` names how: another form is another call.
 
     Lines go to OUTPUT.partial, the arguments of the call to OUTPUT.partial.json; the complete file
     is renamed, so OUTPUT is whole or absent.
@@ -37,25 +41,25 @@ def translate_file(
 
     from cutaway.cli.inputs import batches
     from cutaway.cli.outputs import is_stream, written
-    from cutaway.cli.translate import line_of
     from cutaway.cli.warn import Warnings
 
     if is_stream(output):
         number = 0
-        with source.open("rb") as lines, written(output) as stream, Warnings() as warnings:
-            for batch in batches(lines, str(source)):
+        with source.open("rb") as opened, written(output) as stream, Warnings() as warnings:
+            for batch in batches(opened, str(source)):
                 for translation in translator.translate(batch, **settings):
                     number += 1
                     warnings.report(translation, number)
-                    stream.write(line_of(translation, as_json=as_json).encode())
+                    stream.write(line(translation).encode())
         return
     output = Path(os.path.realpath(output))
     total, digest = examined(source)
     belongs = {
         "source": digest,
-        "model": hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest(),
+        "model": manifest_hash(folder),
         "engine": translator.engine.name,
-        "settings": {**settings, "json": as_json},
+        "with": others,
+        "settings": {**settings, "form": form},
     }
     partial = output.with_name(output.name + ".partial")
     about = output.with_name(output.name + ".partial.json")
@@ -77,7 +81,7 @@ def translate_file(
             translations = translator.translate(chunk, **settings)
             for number, translation in enumerate(translations, start=done + 1):
                 warnings.report(translation, number)
-            text = "".join(line_of(translation, as_json=as_json) for translation in translations)
+            text = "".join(line(translation) for translation in translations)
             stream.write(text.encode())
             stream.flush()
             done += len(chunk)
@@ -85,6 +89,11 @@ def translate_file(
         os.fsync(stream.fileno())
     replace(partial, output)
     about.unlink()
+
+
+def manifest_hash(folder: Path) -> str:
+    """What tells one model folder from another: the hash of its files' hashes."""
+    return hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
 
 
 def examined(source: Path) -> tuple[int, str]:

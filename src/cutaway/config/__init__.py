@@ -12,6 +12,7 @@ from cutaway.config.base import (
 from cutaway.config.decode import DecodeOptions
 from cutaway.config.model import PRESETS, Family, ModelConfig
 from cutaway.config.run import DataConfig, RunConfig, Task, TokenizerConfig, TrainConfig
+from cutaway.config.sources import SourceConfig, given_files
 from cutaway.config.threads import sleep_while_waiting
 
 __all__ = [
@@ -22,10 +23,12 @@ __all__ = [
     "Family",
     "ModelConfig",
     "RunConfig",
+    "SourceConfig",
     "Task",
     "TokenizerConfig",
     "TrainConfig",
     "at_least",
+    "given_files",
     "help_of",
     "language_code",
     "one_of",

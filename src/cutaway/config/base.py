@@ -16,6 +16,8 @@ from cutaway.errors import ConfigError
 
 def setting(default: Any, help: str) -> Any:
     """A field with a default and its description: what `--help` and `--dump-config` print."""
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=lambda: dict(default), metadata={"help": help})
     return dataclasses.field(default=default, metadata={"help": help})
 
 
@@ -72,6 +74,8 @@ def _fits(value: object, annotation: Any) -> bool:
         return value in typing.get_args(annotation)
     if origin is tuple:
         return isinstance(value, (list, tuple))
+    if origin is dict:
+        return isinstance(value, dict)
     if annotation is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     if annotation is int:

@@ -30,8 +30,10 @@ def model_changes(config: RunConfig) -> dict[str, Any]:
 
 def dumped(config: RunConfig, chosen: Mapping[str, Any] | None = None) -> str:
     """The four tables; `chosen`: what settings of [train] that are 0 come to, for a remark."""
+    data = config.data.to_dict()
+    sources = data.pop("sources")
     tables: dict[str, tuple[type[Config], dict[str, Any]]] = {
-        "data": (DataConfig, config.data.to_dict()),
+        "data": (DataConfig, data),
         "tokenizer": (TokenizerConfig, config.tokenizer.to_dict()),
         "train": (TrainConfig, config.train.to_dict()),
     }
@@ -42,6 +44,9 @@ def dumped(config: RunConfig, chosen: Mapping[str, Any] | None = None) -> str:
             _line(name, value, help_of(kind, name), remarks.get(name) if not value else None)
             for name, value in values.items()
         ]
+    for source in sources:
+        texts["data"] += ["", "[[data.sources]]"]
+        texts["data"] += [f"{name} = {_toml(value)}" for name, value in source.items()]
     texts["model"] = list(_model(config))
     order = ("data", "tokenizer", "model", "train")
     return "\n".join("\n".join([f"[{table}]", *texts[table], ""]) for table in order)
@@ -75,3 +80,13 @@ def _model(config: RunConfig) -> Iterator[str]:
         elif not config.train.start_from:
             each = ", ".join(f"{value} ({size})" for size, value in values.items())
             yield f"# {name}: {value if same else each}  # {about}"
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML; tables are written inline."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -12,6 +12,7 @@ from cutaway.config.base import (
     setting,
 )
 from cutaway.config.model import PRESETS, ModelConfig
+from cutaway.config.sources import SourceConfig
 from cutaway.errors import ConfigError
 
 
@@ -28,6 +29,13 @@ class DataConfig(Config):
     )
     embedded: str = setting("", "the package's own corpus: en-fr or en-zh")
     store: str = setting("", "a token store made by `cutaway data build`")
+    sources: tuple[dict[str, Any], ...] = setting(
+        (), "several sources, each a table [[data.sources]] with path, weight, tag, filters …"
+    )
+    reverse: bool = setting(False, "swap source and target, in the validation files too")
+    both_ways: bool = setting(
+        False, "train both directions in one model, with a tag for the target language"
+    )
     val_source: str = setting("", "validation sources; without any, some pairs are held out")
     val_target: str = setting("", "validation targets")
     val_data: str = setting("", "validation file with both sides")
@@ -64,12 +72,20 @@ class DataConfig(Config):
         at_least("data.max_length", self.max_length, 2)
         at_least("data.holdout", self.holdout, 0)
         at_least("data.val_limit", self.val_limit, 0)
+        self.each_source()
         for left, right in (("source", "target"), ("val_source", "val_target")):
             if bool(getattr(self, left)) != bool(getattr(self, right)):
                 raise ConfigError(
                     f"{left} is {getattr(self, left)!r} and {right} is {getattr(self, right)!r}; "
                     f"give both files or neither"
                 )
+
+    def each_source(self) -> list[SourceConfig]:
+        """The settings of several sources, checked."""
+        return [
+            SourceConfig.from_dict(values, where=f"[[data.sources]] {number}")
+            for number, values in enumerate(self.sources, start=1)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +150,18 @@ class TrainConfig(Config):
     weight_decay: float = setting(0.0, "decoupled weight decay, on matrices only")
     clip: float = setting(1.0, "largest norm of the gradient of all parameters; 0: no clipping")
     smoothing: float = setting(0.1, "label smoothing: this share is spread over the vocabulary")
-    r_drop: float = setting(0.0, "weight of the distance between two dropout passes; 0: one pass")
+    r_drop: float = setting(
+        0.0, "R-Drop: weight of the distance between two dropout passes; 0: one pass"
+    )
+    sim_cut: float = setting(
+        0.0, "SimCut: weight of the distance to a second pass with tokens cut off; 0: one pass"
+    )
+    cut_share: float = setting(
+        0.05, "with sim_cut: share of tokens whose embedding is zero in the second pass"
+    )
+    word_dropout: float = setting(
+        0.0, "share of input tokens, of source and target, whose embedding is zero; 0: none"
+    )
     ema: float = setting(
         0.999, "decay of the moving average of the weights, which is what is saved; 0: no average"
     )
@@ -179,20 +206,39 @@ class TrainConfig(Config):
             at_least(f"train.{name}", getattr(self, name), 1)
         for name in (
             "updates", "epochs", "learning_rate", "warmup", "weight_decay", "clip", "r_drop",
-            "average", "validate_every", "patience", "save_minutes", "keep", "keep_states",
-            "threads", "seed", "grow", "skip_nonfinite", "accumulate",
+            "sim_cut", "average", "validate_every", "patience", "save_minutes", "keep",
+            "keep_states", "threads", "seed", "grow", "skip_nonfinite", "accumulate",
         ):  # fmt: skip
             at_least(f"train.{name}", getattr(self, name), 0)
-        for name in ("beta1", "beta2", "smoothing", "ema", "mask_share"):
+        for name in (
+            "beta1",
+            "beta2",
+            "smoothing",
+            "ema",
+            "mask_share",
+            "cut_share",
+            "word_dropout",
+        ):
             fraction(f"train.{name}", getattr(self, name))
         if not self.epsilon > 0:
             raise ConfigError(f"train.epsilon is {self.epsilon!r}; expected a number above 0")
         if self.task == "fill" and not self.mask_share:
             raise ConfigError("train.mask_share is 0; the task 'fill' needs tokens to predict")
+        if self.r_drop and self.sim_cut:
+            raise ConfigError(
+                f"train.r_drop is {self.r_drop} and train.sim_cut is {self.sim_cut}; expected one "
+                f"of them: each compares the first pass with a second one"
+            )
+        if self.sim_cut and not self.cut_share:
+            raise ConfigError("train.cut_share is 0; train.sim_cut needs tokens to cut off")
+        if self.task == "classify":
+            for name in ("r_drop", "sim_cut", "word_dropout"):
+                if getattr(self, name):
+                    raise ConfigError(f"train.{name} does nothing for classify; leave it out")
 
 
 FOLLOWS = ("vocabulary", "target_vocabulary", "pad", "classes", "family")  # no [model] setting
-EXCLUSIVE = (("source", "data", "embedded", "store"), ("val_source", "val_data"))
+EXCLUSIVE = (("source", "data", "sources", "embedded", "store"), ("val_source", "val_data"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +291,10 @@ class RunConfig:
                 raise ConfigError(
                     f"{' and '.join(given)} are given; expected one: each names a corpus"
                 )
+        several = [name for name in ("sources", "reverse", "both_ways") if getattr(self.data, name)]
+        if several and (self.train.task != "translate" or self.data.store):
+            what = "a store" if self.data.store else f"the task {self.train.task!r}"
+            raise ConfigError(f"data.{several[0]} is for pairs from files; {what} cannot use it")
         if self.train.start_from:
             fixed = ["model.preset"] if self.model["preset"] else []
             default = TokenizerConfig()
@@ -278,9 +328,11 @@ class RunConfig:
                 )
 
     def to_tables(self) -> dict[str, dict[str, Any]]:
-        """The four tables as plain values."""
+        """The four tables as plain values; `sources` only where there are any."""
+        data = self.data.to_dict()
+        sources = [dict(source) for source in data.pop("sources")]
         return {
-            "data": self.data.to_dict(),
+            "data": data | ({"sources": sources} if sources else {}),
             "tokenizer": self.tokenizer.to_dict(),
             "model": dict(self.model),
             "train": self.train.to_dict(),

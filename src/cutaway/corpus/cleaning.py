@@ -45,6 +45,15 @@ class Filters:
     shortest: int | None = None  # fewer words on a side
     longest: int | None = 250  # more words on a side
     ratio: float | None = 9.0  # one side more than so many times longer than the other
+    min_characters: int | None = None  # fewer characters on a side
+    max_characters: int | None = None  # more characters on a side
+    lengths: tuple[float, float] | None = None  # characters of source / target outside these bounds
+    contains: tuple[str, ...] | None = None  # either side holds one of these texts
+    digits: bool = False  # one side has a digit and the other has none
+    digit_share: float | None = None  # more than this share of a side's characters are digits
+    symbol_share: float | None = None  # more than this share are no letter, digit or space
+    same_count: str | None = None  # one of these characters is not as frequent on both sides
+    first_case: bool = False  # one side begins with a capital letter, the other with a small one
     duplicate: bool = True  # the same pair occurred before
 
 
@@ -216,6 +225,35 @@ def _slots(count: int) -> "array[int]":
     return array("Q", [0]) * count
 
 
+def _share(text: str, counts: Callable[[str], bool]) -> float:
+    """The share of a text's characters that count."""
+    return sum(map(counts, text)) / max(1, len(text))
+
+
+def _symbol(character: str) -> bool:
+    return not (character.isalnum() or character.isspace())
+
+
+def _too_much(counts: Callable[[str], bool]) -> Callable[[float], Check]:
+    """A check that refuses a side of which more than a share of the characters count."""
+    return lambda most: (
+        lambda source, target: any(_share(side, counts) > most for side in (source, target))
+    )
+
+
+def _lengths(bounds: Sequence[float]) -> Check:
+    if len(bounds) != 2 or not 0 < bounds[0] <= bounds[1]:
+        raise InputError(f"lengths is {list(bounds)}; expected two numbers, as [0.5, 2.0]")
+    low, high = bounds
+    return lambda source, target: not low <= len(source) / max(1, len(target)) <= high
+
+
+def _first_case(source: str, target: str) -> bool:
+    first, second = source[:1], target[:1]
+    cased = first.lower() != first.upper() and second.lower() != second.upper()
+    return cased and first.isupper() != second.isupper()
+
+
 def _blank(text: str) -> bool:
     """No visible character: only white space, control and format characters."""
     if VISIBLE.search(text):
@@ -231,6 +269,21 @@ CHECKS: dict[str, Callable[[Any], Check]] = {
     "shortest": lambda least: lambda source, target: min(words(source), words(target)) < least,
     "longest": lambda most: lambda source, target: max(words(source), words(target)) > most,
     "ratio": _ratio,
+    "min_characters": lambda least: lambda source, target: min(len(source), len(target)) < least,
+    "max_characters": lambda most: lambda source, target: max(len(source), len(target)) > most,
+    "lengths": _lengths,
+    "contains": lambda texts: (
+        lambda source, target: any(text in side for text in texts for side in (source, target))
+    ),
+    "digits": lambda on: (
+        lambda source, target: any(map(str.isdecimal, source)) != any(map(str.isdecimal, target))
+    ),
+    "digit_share": _too_much(str.isdecimal),
+    "symbol_share": _too_much(_symbol),
+    "same_count": lambda characters: (
+        lambda source, target: any(source.count(one) != target.count(one) for one in characters)
+    ),
+    "first_case": lambda on: _first_case,
     "duplicate": lambda on: Seen(),
 }
 

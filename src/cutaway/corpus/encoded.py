@@ -25,7 +25,7 @@ BLOCK = 4096  # pairs encoded at a time
 class Pairs(Protocol):
     """What a batch is made from: numbered pairs of ids and their lengths.
 
-    source = `[<2language>] pieces… <end>`, target = `<start> pieces… <end>`.
+    source = `[<2language>] [<#mark>] pieces… <end>`, target = `<start> pieces… <end>`.
     A text for a language model has an empty source; a labelled text has the label as its target.
     """
 
@@ -132,8 +132,7 @@ class SampledPairs:
         self._encoded = encoded
         self._tokenizers = (source, target or source)
         self._specials = [
-            {tokenizer.start, tokenizer.end, *map(tokenizer.tag, tokenizer.languages)}
-            for tokenizer in self._tokenizers
+            {tokenizer.start, tokenizer.end, *tokenizer.tags} for tokenizer in self._tokenizers
         ]
         self._sample = sample
         self._stream = (seed << 32) + epoch
@@ -200,10 +199,11 @@ def encode_rows(
     max_length: int | None,
     long: Long,
     too_long: Callable[[int], None],
+    mark: str | None = None,
 ) -> Iterator[Row]:
     """Each pair as ids, `too_long` is called with the number of every pair over the limit."""
     _check_long(max_length, long, ("truncate", "skip", "error"))
-    for number, source_ids, target_ids in _encoded(pairs, source, target, language):
+    for number, source_ids, target_ids in _encoded(pairs, source, target, language, mark):
         longest = max(len(source_ids), len(target_ids))
         if max_length is not None and longest > max_length:
             too_long(number)
@@ -222,7 +222,11 @@ def encode_rows(
 
 
 def _encoded(
-    pairs: Iterable[tuple[str, str]], source: Tokenizer, target: Tokenizer, language: str | None
+    pairs: Iterable[tuple[str, str]],
+    source: Tokenizer,
+    target: Tokenizer,
+    language: str | None,
+    mark: str | None,
 ) -> Iterator[Row]:
     """Each pair as ids, whole blocks of them at a time: a block is cut on all cores."""
     threads = processors()
@@ -230,7 +234,7 @@ def _encoded(
     number = 0
     while block := list(itertools.islice(rest, BLOCK)):
         sources = source.encode_many(
-            [text for text, _ in block], language=language, end=True, threads=threads
+            [text for text, _ in block], language=language, mark=mark, end=True, threads=threads
         )
         targets = target.encode_many(
             [text for _, text in block], start=True, end=True, threads=threads
@@ -246,6 +250,7 @@ def encode_pairs(
     target: Tokenizer | None = None,
     *,
     language: str | None = None,
+    mark: str | None = None,
     max_length: int | None = None,
     long: Long = "truncate",
 ) -> tuple[EncodedPairs, LongReport]:
@@ -261,6 +266,7 @@ def encode_pairs(
         source,
         target,
         language=language,
+        mark=mark,
         max_length=max_length,
         long=long,
         too_long=numbers.append,

@@ -4,17 +4,20 @@ Files, format, encoding, columns, keys and languages come from `DataConfig`. A n
 names what was read as source and as target, with the first pair, so that a wrong direction shows.
 """
 
+import math
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import chain
+from dataclasses import fields, replace
+from itertools import chain, islice
 from typing import Any
 
-from cutaway.config import DataConfig
+from cutaway.config import DataConfig, SourceConfig, one_of
+from cutaway.corpus.cleaning import Cleaner, Filters
 from cutaway.corpus.embedded import embedded
 from cutaway.corpus.files import Path, label
 from cutaway.corpus.reading import iterate_pairs
+from cutaway.corpus.transforms import augmented, transformed
 from cutaway.errors import InputError
 
 FIRST_PAIR = "the first pair: "  # begins the only note that quotes the corpus
@@ -54,7 +57,11 @@ def options(data: DataConfig) -> dict[str, Any]:
 
 def place(data: DataConfig) -> Path | tuple[Path, Path] | None:
     """The file or the two files that hold the pairs; None for the package's own corpus."""
-    given = [data.source and "--source", data.data and "--data", data.embedded and "--embedded"]
+    given = [
+        data.source and "--source",
+        (data.data or data.sources) and "--data",
+        data.embedded and "--embedded",
+    ]
     named = [name for name in given if name]
     if len(named) > 1:
         raise InputError(f"{' and '.join(named)}: one corpus at a time; give one of them")
@@ -72,7 +79,19 @@ def of_split(data: DataConfig, split: str) -> DataConfig:
         target=data.val_target,
         data=data.val_data,
         embedded="" if own else data.embedded,
+        sources=(),
     )
+
+
+def direction(data: DataConfig) -> tuple[str, str] | None:
+    """Source and target language of the pairs as they are trained on, where known."""
+    languages = (data.source_language, data.target_language)
+    if not all(languages) and data.embedded:
+        first, _, second = data.embedded.partition("-")
+        languages = (first, second)
+    if not all(languages):
+        return None
+    return languages[::-1] if data.reverse else languages
 
 
 def open_pairs(
@@ -81,15 +100,86 @@ def open_pairs(
     """(source, target) of a corpus, one at a time; messages for the user go to `notes`."""
     notes = [] if notes is None else notes
     path = place(data)
+    if data.sources:
+        return chain.from_iterable(
+            open_source(data, source, notes) for source in data.each_source()
+        )
     if path is None:
         if not data.embedded:
             raise InputError("no corpus: give --source and --target, or --data, or --embedded")
-        return iter(embedded(data.embedded, split))
-    pairs = iterate_pairs(path, notes=notes, **options(data))
+        return _turned(iter(embedded(data.embedded, split)), data.reverse)
+    pairs = _turned(iterate_pairs(path, notes=notes, **options(data)), data.reverse)
     first = next(pairs)
-    notes.append(described(data))
+    notes.append(described(data) + (", reversed" if data.reverse else ""))
     notes.append(f"{FIRST_PAIR}{cut(first[0])} → {cut(first[1])}")
     return chain([first], pairs)
+
+
+def _turned(pairs: Iterator[tuple[str, str]], reverse: bool) -> Iterator[tuple[str, str]]:
+    """The pairs, source and target swapped if so asked."""
+    return ((target, source) for source, target in pairs) if reverse else pairs
+
+
+def settings_of(data: DataConfig, source: SourceConfig, *, validation: bool = False) -> DataConfig:
+    """One of several sources, or its validation file, as the settings of a corpus of its own."""
+    first, second = languages_of(source.languages) if source.languages else ("", "")
+    path = source.val if validation else source.path
+    two_files = bool(source.target) and not validation
+    return replace(
+        data,
+        sources=(),
+        source=path if two_files else "",
+        target=source.target if two_files else "",
+        data="" if two_files else path,
+        embedded=source.embedded if not path else "",
+        source_language=first or data.source_language,
+        target_language=second or data.target_language,
+        reverse=source.reverse != data.reverse,
+        **{
+            name: getattr(source, name) or getattr(data, name)
+            for name in ("format", "encoding", "columns", "keys")
+        },
+    )
+
+
+def open_source(
+    data: DataConfig, source: SourceConfig, notes: list[str]
+) -> Iterator[tuple[str, str]]:
+    """The pairs of one source, transformed, filtered, limited and augmented as it declares."""
+    settings = settings_of(data, source)
+    pairs = open_pairs(settings, "train", notes)
+    if source.embedded:
+        notes.append(f"the package's corpus {source.embedded}")
+    if source.top < 100:
+        count = sum(1 for _ in open_pairs(settings, "train"))
+        pairs = islice(pairs, math.ceil(count * source.top / 100))
+    cleaner = Cleaner(filters_of(source.filters, data.clean))
+    kept = cleaner.passing(transformed(pairs, source.transforms))
+    added = 0
+    taken = islice(kept, source.limit) if source.limit else kept
+    for pair in augmented(taken, source.augment, source.seed):
+        added += 1
+        yield pair
+    report = cleaner.report()
+    report.require_some()
+    facts = [str(report)]
+    if added > report.kept:
+        facts.append(f"{added - report.kept:,} changed copies added")
+    if source.weight != 1:
+        facts.append(f"weight {source.weight:g}")
+    if source.tag:
+        facts.append(f"tag <#{source.tag}>")
+    notes.append(f"{_name(source.path) if source.path else source.embedded}: {', '.join(facts)}")
+
+
+def filters_of(changes: dict[str, Any], on: bool) -> Filters:
+    """The ordinary filters, or none of them, with a source's own changes."""
+    names = [field.name for field in fields(Filters)]
+    values: dict[str, Any] = {} if on else dict.fromkeys(names)
+    for name, value in changes.items():
+        one_of("filters", name, tuple(names))
+        values[name] = value
+    return Filters(**values)
 
 
 def described(data: DataConfig) -> str:

@@ -14,7 +14,7 @@ from torch import Tensor
 from cutaway.config import DecodeOptions
 from cutaway.decode.hypothesis import BeamTree, Fate, Hypothesis, SearchResult, TreeNode
 from cutaway.decode.next_token import allowed, best_of, sum_tolerance, tolerance
-from cutaway.decode.stepper import Stepper
+from cutaway.decode.stepper import MakeSteps, Stepper
 from cutaway.decode.tasks import Special, Task
 from cutaway.model import Transformer
 
@@ -177,9 +177,11 @@ def beam_search(
     special: Special,
     *,
     tree: bool = False,
+    steps: MakeSteps | None = None,  # None: the model's own
 ) -> list[SearchResult]:
     """The best hypotheses of each task; they do not depend on the other tasks of the batch."""
-    stepper = Stepper(model, tasks, coverage=options.coverage_penalty > 0)
+    coverage = options.coverage_penalty > 0
+    stepper = steps(tasks, coverage) if steps else Stepper(model, tasks, coverage=coverage)
     margin = tolerance(stepper.dtype)
     sentences = [
         _Sentence(task, task.limit(options, model.config.max_length), options, special, tree)

@@ -12,7 +12,7 @@ from torch import Tensor
 from cutaway.config import DecodeOptions
 from cutaway.decode.hypothesis import Hypothesis, SearchResult
 from cutaway.decode.next_token import allowed, draw, tolerance, uniform
-from cutaway.decode.stepper import Stepper
+from cutaway.decode.stepper import MakeSteps, Stepper
 from cutaway.decode.tasks import Ids, Special, Task
 from cutaway.model import Transformer
 
@@ -49,11 +49,17 @@ class _Path:
 
 @torch.inference_mode()
 def greedy_search(
-    model: Transformer, tasks: Sequence[Task], options: DecodeOptions, special: Special
+    model: Transformer,
+    tasks: Sequence[Task],
+    options: DecodeOptions,
+    special: Special,
+    *,
+    steps: MakeSteps | None = None,  # None: the model's own
 ) -> list[SearchResult]:
     """One hypothesis per task; it does not depend on the other tasks of the batch."""
     end = special.end
-    stepper = Stepper(model, tasks, coverage=options.coverage_penalty > 0)
+    coverage = options.coverage_penalty > 0
+    stepper = steps(tasks, coverage) if steps else Stepper(model, tasks, coverage=coverage)
     margin = tolerance(stepper.dtype)
     paths = [_Path(task.prefix, task.limit(options, model.config.max_length)) for task in tasks]
     active = list(range(len(tasks)))  # which task each row of the batch is

@@ -12,6 +12,7 @@ from cutaway.decode.beam import beam_search
 from cutaway.decode.engine import TOKENS
 from cutaway.decode.greedy import greedy_search
 from cutaway.decode.hypothesis import Hypothesis, SearchResult
+from cutaway.decode.stepper import MakeSteps
 from cutaway.decode.tasks import Special, Task
 from cutaway.errors import InputError
 from cutaway.model import Transformer
@@ -25,6 +26,7 @@ def search(
     *,
     tokens: int = TOKENS,
     tree: bool = False,
+    steps: MakeSteps | None = None,  # None: the model's own
 ) -> list[SearchResult]:
     """The hypotheses of each task, best first, in the order of the tasks."""
     wanted = [
@@ -35,10 +37,10 @@ def search(
     found: dict[Task, SearchResult] = {}
     different = list(dict.fromkeys(wanted))
     for batch in by_budget(different, tokens // options.beam):
-        results = _search_batch(model, batch, options, special, tree)
+        results = _search_batch(model, batch, options, special, tree, steps)
         for task, result in zip(batch, results, strict=True):
             if result.near_tie and len(batch) > 1:
-                (result,) = _search_batch(model, [task], options, special, tree)
+                (result,) = _search_batch(model, [task], options, special, tree, steps)
             if not result.hypotheses:
                 raise InputError(
                     "the model gives no probabilities (NaN) for this text; its weights are damaged "
@@ -73,11 +75,16 @@ def _length(task: Task) -> int:
 
 
 def _search_batch(
-    model: Transformer, batch: list[Task], options: DecodeOptions, special: Special, tree: bool
+    model: Transformer,
+    batch: list[Task],
+    options: DecodeOptions,
+    special: Special,
+    tree: bool,
+    steps: MakeSteps | None,
 ) -> list[SearchResult]:
     if options.beam == 1 and not tree:
-        return greedy_search(model, batch, options, special)
-    return beam_search(model, batch, options, special, tree=tree)
+        return greedy_search(model, batch, options, special, steps=steps)
+    return beam_search(model, batch, options, special, tree=tree, steps=steps)
 
 
 def _joined(results: Sequence[SearchResult]) -> SearchResult:

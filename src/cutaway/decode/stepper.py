@@ -1,6 +1,7 @@
 """Cached decoding step by step: the newest tokens in, log-probabilities of the next out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -11,6 +12,28 @@ from cutaway.decode.tasks import Ids, Task
 from cutaway.errors import InputError
 from cutaway.model import Transformer
 from cutaway.training.precision import require
+
+
+class Steps(Protocol):
+    """Step-by-step decoding of a batch, by one model or by several together."""
+
+    device: torch.device
+    dtype: torch.dtype
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Feed the newest tokens, (R, n) → log-probabilities of each one's next, (R, n, V)."""
+        ...
+
+    def excess(self) -> Tensor:
+        """How much attention went to source tokens that already had their share, (R,)."""
+        ...
+
+    def select(self, rows: Tensor, *, same_sources: bool = False) -> None:
+        """Keep these rows, in this order."""
+        ...
+
+
+MakeSteps = Callable[[Sequence[Task], bool], Steps]  # of tasks, and whether coverage is summed up
 
 
 def pad(sequences: Sequence[Ids], value: int, device: torch.device) -> Tensor:

@@ -11,9 +11,10 @@ from cutaway.config import DecodeOptions
 from cutaway.decode.engine import Engine, TorchEngine
 from cutaway.decode.guards import Notice, grouped, loop, odd_length
 from cutaway.decode.hypothesis import BeamTree, Hypothesis, SearchResult
+from cutaway.decode.rerank import reranked, several
 from cutaway.decode.tasks import Special, Task
 from cutaway.decode.translation import Alternative, Rival, Token, Translation
-from cutaway.decode.whole_text import joined_attention, others, score
+from cutaway.decode.whole_text import checked, joined_attention, others, score
 from cutaway.errors import InputError
 from cutaway.text import Tokenizer
 from cutaway.text.sentences import Piece, cut, join
@@ -86,6 +87,8 @@ class Translator:
         alignment: bool = False,  # add the attention target × source
         tree: bool = False,  # add the tree of the beam
         costs: bool = True,  # False: log-probabilities may be NaN, where they take another pass
+        words: Sequence[str] = (),  # what the translation of one sentence must contain
+        rerank: str = "",  # "mbr": of the hypotheses the one most like the others, by chrF
         **options: Any,  # of DecodeOptions: beam=5, sample=True, temperature=0.8 …
     ) -> list[Translation]:
         """Translate texts of any length, in order; one Translation per text.
@@ -93,18 +96,24 @@ class Translator:
         Each text is cut into sentences, and their translations are put together with the space
         and the line breaks that stood between them. Options hold for each sentence.
         """
-        texts = _checked(texts, split)
-        chosen = self.options(**options)
+        texts = checked(texts, split)
+        chosen = several(self.options(**options), rerank)
         start = self._prefix(prefix)
-        cuts = [self.pieces(text, split=split) for text in texts]
+        cuts = [self.pieces(text, split=split, language=language) for text in texts]
         tasks = [
             self.task(piece.text, language=language, prefix=() if number else start)
             for pieces in cuts
             for number, piece in enumerate(piece for piece in pieces if piece.translate)
         ]
-        results = (
-            self.engine.search(tasks, chosen, self.special, tree=tree, costs=costs) if tasks else []
-        )
+        results: list[SearchResult] = []
+        if tasks and words:
+            from cutaway.decode.required import search_with_words
+
+            results = search_with_words(self, tasks, words, chosen)
+        elif tasks:
+            costs = costs or bool(rerank)
+            results = self.engine.search(tasks, chosen, self.special, tree=tree, costs=costs)
+        results = [reranked(result, self._text, chosen, rerank) for result in results]
         repaired = self._without_loops(tasks, results, chosen)
         details: list[Forced | None] = [None] * len(tasks)
         if tasks and (rivals or alignment):
@@ -125,9 +134,10 @@ class Translator:
             for text, pieces in zip(texts, cuts, strict=True)
         ]
 
-    def pieces(self, text: str, *, split: bool = True) -> list[Piece]:
+    def pieces(self, text: str, *, split: bool = True, language: str | None = None) -> list[Piece]:
         """A text as `translate` cuts it: sentences to translate, and what stands between them."""
-        languages = self.folder.languages
+        ways = (way for way in self.folder.directions if way[1] == language)
+        languages = next(ways, self.folder.languages)
         return cut(
             text,
             self._count,
@@ -138,7 +148,8 @@ class Translator:
 
     def task(self, text: str, *, language: str | None = None, prefix: Sequence[int] = ()) -> Task:
         """One sentence as ids, ready for a search."""
-        source = tuple(self.tokenizer.encode(text, end=True, language=language))
+        tag = self._tag(language)
+        source = tuple(self.tokenizer.encode(text, end=True, language=tag))
         return Task(source, tuple(prefix))
 
     def score(
@@ -225,6 +236,13 @@ class Translator:
         most = self.folder.config.max_length
         longest = LONGEST * (CHARACTERS if self.tokenizer.kind == "char" else 1)
         return max(1, (min(longest, most) if split else most) - 2)  # <end> and a language tag
+
+    def _tag(self, language: str | None) -> str | None:
+        """The tag of a source: of the language asked for, or of the model's first direction."""
+        own = self.folder.languages[1] if self.folder.languages else None
+        if language is None:
+            return own if own in self.languages else None
+        return None if language == own and not self.languages else language
 
     def _prefix(self, prefix: str | Sequence[int]) -> tuple[int, ...]:
         if isinstance(prefix, str):
@@ -373,27 +391,7 @@ class Translator:
         return grouped(notices)
 
 
-def _checked(texts: Any, split: Any) -> list[str]:
-    """The texts as a list, or one line on what was given instead."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        kind = "None" if texts is None else type(texts).__name__
-        raise InputError(
-            f"translate got {kind}; expected a list of texts: put one text into a list"
-        )
-    if not isinstance(split, bool):
-        raise InputError(f"split is {split!r}; expected True or False")
-    found: list[Any] = list(texts)
-    for place, text in enumerate(found):
-        if not isinstance(text, str):
-            raise InputError(
-                f"text {place} is of type {type(text).__name__}; expected str"
-                + (": decode it first" if isinstance(text, bytes) else "")
-            )
-    return found
-
-
 def special_ids(tokenizer: Tokenizer) -> Special:
     """Where an output starts and ends, and which ids are never part of it."""
-    tags = (tokenizer.tag(language) for language in tokenizer.languages)
-    never = (tokenizer.pad, tokenizer.unk, tokenizer.start, tokenizer.mask, *tags)
+    never = (tokenizer.pad, tokenizer.unk, tokenizer.start, tokenizer.mask, *tokenizer.tags)
     return Special(tokenizer.start, tokenizer.end, never)

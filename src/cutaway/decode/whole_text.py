@@ -1,11 +1,12 @@
 """A text of several sentences: its score, other translations of the whole, its attention."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cutaway.config import DecodeOptions
 from cutaway.decode.hypothesis import Hypothesis
+from cutaway.errors import InputError
 
 if TYPE_CHECKING:
     from cutaway.decode.forced import Forced
@@ -64,6 +65,25 @@ class _Choice:
             found.append(choice.last)
             choice = choice.before
         return found[::-1]
+
+
+def checked(texts: Any, split: Any) -> list[str]:
+    """The texts as a list, or one line on what was given instead."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        kind = "None" if texts is None else type(texts).__name__
+        raise InputError(
+            f"translate got {kind}; expected a list of texts: put one text into a list"
+        )
+    if not isinstance(split, bool):
+        raise InputError(f"split is {split!r}; expected True or False")
+    found: list[Any] = list(texts)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            raise InputError(
+                f"text {place} is of type {type(text).__name__}; expected str"
+                + (": decode it first" if isinstance(text, bytes) else "")
+            )
+    return found
 
 
 def joined_attention(parts: "Sequence[Forced | None]") -> tuple[tuple[float, ...], ...] | None:

@@ -122,7 +122,7 @@ def generation_of(folder: ModelFolder) -> dict[str, Any]:
         "num_beams": 1,
         "do_sample": False,
         "max_length": folder.model.config.max_length,
-        "suppress_tokens": special + [tokenizer.tag(name) for name in tokenizer.languages],
+        "suppress_tokens": special + list(tokenizer.tags),
     }
 
 

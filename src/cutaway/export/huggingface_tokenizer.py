@@ -92,7 +92,7 @@ def tokenizer_json(tokenizer: Tokenizer, template: list[str]) -> dict[str, Any]:
 
 def _special(tokenizer: Tokenizer) -> dict[int, str]:
     """Id → text of the symbols that are no part of a text."""
-    tags = [tokenizer.tag(language) for language in tokenizer.languages]
+    tags = list(tokenizer.tags)
     numbers = sorted({*range(Tokenizer.mask + 1), *tags})
     return dict(zip(numbers, tokenizer.pieces(numbers), strict=True))
 

@@ -43,13 +43,34 @@ class Dropout(nn.Module):
 
 def keep_mask(like: Tensor, p: float) -> Tensor:
     """What to multiply by: 0 with probability p, else 1 / (1 − p), in the shape of `like`."""
-    cells = like.numel()
-    dropped = min(round(p * LEVELS), LEVELS - 1)
-    drawn = recorded_bits()(cells) if is_explicit() else random_bits(cells)
-    bits = drawn.view(like.shape)  # −32768 … 32767
+    dropped = _levels(p)
+    bits = _bits(like.shape)
     scale = LEVELS / (LEVELS - dropped)
     mask = (bits >= dropped - LEVELS // 2).to(like.dtype) * scale
     return mask
+
+
+def cut_mask(ids: Tensor, p: float, spared: Tensor, dtype: torch.dtype) -> Tensor:
+    """Which tokens keep their embedding: (B, L) → (B, L, 1), 0 with probability p, else 1.
+
+    Unlike dropout's, the rest is not scaled. Tokens of which `spared` is True are kept.
+    """
+    bits = _bits(ids.shape).to(ids.device)
+    drawn = bits >= _levels(p) - LEVELS // 2
+    keep = (drawn | spared).to(dtype).unsqueeze(-1)
+    return keep
+
+
+def _levels(p: float) -> int:
+    """Of the values that sixteen random bits may have, how many mean: drop."""
+    return min(round(p * LEVELS), LEVELS - 1)
+
+
+def _bits(shape: torch.Size) -> Tensor:
+    """Sixteen random bits for each cell, as −32768 … 32767."""
+    cells = shape.numel()
+    drawn: Tensor = recorded_bits()(cells) if is_explicit() else random_bits(cells)
+    return drawn.view(shape)
 
 
 def random_bits(cells: int) -> Tensor:

@@ -103,35 +103,42 @@ class Transformer(nn.Module):
         *,
         source_mask: Tensor | None = None,
         target_mask: Tensor | None = None,
+        source_keep: Tensor | None = None,  # (B, S, 1), 0 where a token's embedding is cut off
+        target_keep: Tensor | None = None,  # (B, T, 1)
     ) -> Tensor:  # (B, T or S, D)
         """Everything but the output projection, which the trainer computes in chunks."""
         if self.config.family == "encoder-decoder":
             if target is None:
                 raise InputError("target is missing; an encoder-decoder takes (source, target)")
-            memory = self.encode(source, source_mask)
+            memory = self.encode(source, source_mask, keep=source_keep)
             memory_mask = self._padding("source_mask", source, source_mask)
             if memory_mask is not None and memory_mask.shape[1] != 1:
                 raise InputError(
                     f"source_mask has shape {tuple(memory_mask.shape)}; with a target, expected "
                     f"(batch, 1, source length): call encode and decode for finer masks"
                 )
-            return self.decode(target, memory, memory_mask, target_mask=target_mask)
+            return self.decode(
+                target, memory, memory_mask, target_mask=target_mask, keep=target_keep
+            )
         if target is not None:
             raise InputError(
                 f"target is given, but a model of family {self.config.family!r} takes one "
                 f"sequence: leave target out"
             )
         if self.config.family == "decoder":
-            return self.decode(source, target_mask=source_mask)
-        return self.encode(source, source_mask)
+            return self.decode(source, target_mask=source_mask, keep=source_keep)
+        return self.encode(source, source_mask, keep=source_keep)
 
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+    def encode(
+        self, source: Tensor, source_mask: Tensor | None = None, *, keep: Tensor | None = None
+    ) -> Tensor:
         """Source ids (B, S) → memory (B, S, D)."""
         if self.encoder is None:
             raise InputError("a model of family 'decoder' has no encoder; use decode")
         self._check_ids("source", source)
         padding = self._padding("source_mask", source, source_mask)
-        return cast(Tensor, self.encoder(self.embedding(source), padding))
+        tokens = self.embedding(source)
+        return cast(Tensor, self.encoder(_cut(tokens, keep), padding))
 
     def decode(
         self,
@@ -141,6 +148,7 @@ class Transformer(nn.Module):
         *,
         target_mask: Tensor | None = None,  # (B, 1 or T, T); with a state (B, 1, T), the new ones
         state: DecodingState | None = None,
+        keep: Tensor | None = None,  # (B, T, 1)
     ) -> Tensor:  # (B, T, D)
         """Target ids so far, and the encoder's output, → states that predict the next tokens."""
         if self.decoder is None:
@@ -150,7 +158,9 @@ class Transformer(nn.Module):
         if memory is not None:
             self._check_mask_shape("memory_mask", memory_mask, target, memory.shape[1])
         table = self.embedding if self.target_embedding is None else self.target_embedding
-        tokens = table(target)  # before the state changes: an unknown id must leave it as it was
+        tokens = _cut(
+            table(target), keep
+        )  # before the state changes: an unknown id must leave it as it was
         past = 0
         padding = self._padding("target_mask", target, target_mask)
         if state is not None:
@@ -265,3 +275,8 @@ class Transformer(nn.Module):
                 f"{name} ids are of shape {tuple(ids.shape)}; expected at least one token: "
                 f"leave empty sequences out"
             )
+
+
+def _cut(tokens: Tensor, keep: Tensor | None) -> Tensor:
+    """Embedded tokens (B, L, D), zero where `keep` (B, L, 1) is; positions are added later."""
+    return tokens if keep is None else tokens * keep

@@ -14,6 +14,7 @@ KINDS: tuple[Kind, ...] = ("unigram", "bpe", "word", "char")  # sentencepiece nu
 
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 SPECIALS = ("<pad>", "<unk>", "<start>", "<end>", "<mask>")
+TAGS = ("<2", "<#")  # how the symbols of languages and of marks begin
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 SPACE = "▁"  # how sentencepiece writes a space inside a piece
 
@@ -49,6 +50,15 @@ class ModelFile:
             piece.text[2:-1]: number
             for number, piece in enumerate(self.pieces)
             if piece.type == CONTROL and piece.text.startswith("<2") and piece.text.endswith(">")
+        }
+
+    @cached_property
+    def marks(self) -> dict[str, int]:
+        """Name of a mark → id of its symbol `<#name>`."""
+        return {
+            piece.text[2:-1]: number
+            for number, piece in enumerate(self.pieces)
+            if piece.type == CONTROL and piece.text.startswith("<#") and piece.text.endswith(">")
         }
 
     def extended(self, pieces: Iterable[Piece], requested: int) -> "ModelFile":
@@ -153,7 +163,7 @@ def _check(pieces: tuple[Piece, ...]) -> None:
             expected = UNKNOWN
         elif piece.text in as_bytes:
             expected = BYTE
-        elif number < len(SPECIALS) or (piece.type == CONTROL and piece.text.startswith("<2")):
+        elif number < len(SPECIALS) or (piece.type == CONTROL and piece.text.startswith(TAGS)):
             expected = CONTROL
         else:
             expected = NORMAL

@@ -66,6 +66,7 @@ class Tokenizer:
         kind: Kind = "bpe",
         vocabulary: int = 8000,
         languages: Sequence[str] = (),
+        marks: Sequence[str] = (),
         seed: int = 0,
         lowercase: bool = False,
         limit: int = 2_000_000,
@@ -80,6 +81,7 @@ class Tokenizer:
             kind=kind,
             vocabulary=vocabulary,
             languages=languages,
+            marks=marks,
             seed=seed,
             lowercase=lowercase,
             limit=limit,
@@ -124,6 +126,24 @@ class Tokenizer:
             raise InputError(f"language {language!r} has no tag; this tokenizer knows: {known}")
         return number
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The names of the marks, such as bt of `<#bt>`, in the order of their ids."""
+        return tuple(self._model.marks)
+
+    @property
+    def tags(self) -> tuple[int, ...]:
+        """The ids of all language tags and marks."""
+        return (*self._model.languages.values(), *self._model.marks.values())
+
+    def mark(self, name: str) -> int:
+        """The id of a mark: `mark("bt")` is the id of `<#bt>`."""
+        number = self._model.marks.get(name)
+        if number is None:
+            known = ", ".join(self.marks) or "none"
+            raise InputError(f"tag {name!r} is not in this tokenizer; it knows: {known}")
+        return number
+
     def encode(
         self,
         text: str,
@@ -131,11 +151,14 @@ class Tokenizer:
         start: bool = False,
         end: bool = False,
         language: str | None = None,
+        mark: str | None = None,
+        inside: bool = False,
         sample: float = 0.0,
         seed: int | None = None,
     ) -> list[int]:
-        """Text to ids: `[<start>] [<2language>] pieces… [<end>]`.
+        """Text to ids: `[<start>] [<2language>] [<#mark>] pieces… [<end>]`.
 
+        `inside`: as within a word or a text without spaces, with no space before it.
         `sample` is the probability that a merge is left out (BPE-dropout; for unigram, that a
         word's cut is drawn instead of the best); the cut is then a pure function of
         (text, sample, seed), in any thread or process.
@@ -143,10 +166,13 @@ class Tokenizer:
         ids = [self.start] if start else []
         if language is not None:
             ids.append(self.tag(language))
+        if mark is not None:
+            ids.append(self.mark(mark))
         if sample:
             ids.extend(self._sampled(self._prepare(text), sample, seed))
         else:
-            ids.extend(self._encode(self._prepare(text)))
+            prepared = self._prepare(text)
+            ids.extend(self._encode(prepared.removeprefix(" ") if inside else prepared))
         if end:
             ids.append(self.end)
         return ids
@@ -158,10 +184,12 @@ class Tokenizer:
         start: bool = False,
         end: bool = False,
         language: str | None = None,
+        mark: str | None = None,
         threads: int = 1,
     ) -> list[list[int]]:
         """`encode` of each text, on so many cores."""
         before = [self.start] * start + ([] if language is None else [self.tag(language)])
+        before += [] if mark is None else [self.mark(mark)]
         after = [self.end] * end
         prepared = [self._prepare(text) for text in texts]
         if self.kind == "word" or any(SPACE in text for text in prepared):

@@ -48,14 +48,15 @@ def train_model(
     seed: int,
     lowercase: bool,
     limit: int,
+    marks: Sequence[str] = (),
 ) -> ModelFile:
     """Learn a file of at most `vocabulary` pieces."""
     if isinstance(sentences, str):
         raise TokenizerError("one text was given where several are expected; put it in a list")
-    controls = [SPECIALS[4], *(tag(language) for language in languages)]
-    reserved = len(SPECIALS) + len(languages) + len(BYTES)
+    controls = [SPECIALS[4], *map(tag, languages), *(f"<#{mark}>" for mark in marks)]
+    reserved = len(SPECIALS) - 1 + len(controls) + len(BYTES)
     if len(set(controls)) != len(controls):
-        raise TokenizerError(f"languages {list(languages)}: each may be named once")
+        raise TokenizerError(f"tags {[*languages, *marks]}: each may be named once")
     if vocabulary < reserved + 2:
         raise TokenizerError(
             f"vocabulary {vocabulary} is too small: special symbols and bytes take {reserved}; "

@@ -29,7 +29,8 @@ def identity(config: RunConfig, prepared: Prepared, processes: int) -> dict[str,
         "settings": config.to_tables(),
         "batches_an_update": settings.accumulate * processes,
         "shape": prepared.model.to_dict(),
-        "data": {
+        "data": ({"weights": [list(part) for part in prepared.weights]} if prepared.weights else {})
+        | {
             "training": prepared.train.fingerprint,
             "validation": prepared.validation.fingerprint if prepared.validation else "",
             "validation_texts": hashlib.sha256(texts).hexdigest(),

@@ -64,7 +64,7 @@ class Trainer:
                 if side is not None:
                     side.compile(dynamic=True)
         self.precision = choose_precision(self.settings, device, watch, processes)
-        self.objective = Objective(self.model, self.settings)
+        self.objective = Objective(self.model, self.settings, prepared.tokenizer.tags)
         self.wrapped = processes.wrap(self.objective, device)
         self.named = {
             name: parameter

@@ -3,6 +3,7 @@
 Letters: N positions that count, D d_model, V vocabulary.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -160,6 +161,43 @@ def two_pass_loss(
         apart = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum(-1)  # both KLs in one sum
         return (0.5 * loss + 0.25 * weight * apart).sum()
 
+    return _summed(of_chunk, first, second, gold, table)
+
+
+def cut_off_loss(
+    whole: Tensor,  # (N, D)
+    cut: Tensor,  # (N, D) the same positions with some input tokens cut off
+    table: Tensor,
+    bias: Tensor | None,
+    gold: Tensor,  # (N,)
+    smoothing: float,
+    weight: float,
+) -> Tensor:
+    """SimCut: the loss of the whole input, and how far the cut-off one's distribution is from it.
+
+    loss + α · KL(p‖p_cut), summed. Gradients flow through both distributions, which the authors
+    found to matter (Gao et al. 2022, "Bi-SimCut").
+    """
+
+    def of_chunk(one: Tensor, other: Tensor, wanted: Tensor) -> Tensor:
+        logits = F.linear(one, table, bias).float()
+        loss = smoothed_cross_entropy(logits, wanted, smoothing)
+        log_p = torch.log_softmax(logits, -1)
+        log_cut = torch.log_softmax(F.linear(other, table, bias).float(), -1)
+        apart = (log_p.exp() * (log_p - log_cut)).sum(-1)  # (n,)
+        return (loss + weight * apart).sum()
+
+    return _summed(of_chunk, whole, cut, gold, table)
+
+
+def _summed(
+    of_chunk: Callable[[Tensor, Tensor, Tensor], Tensor],
+    first: Tensor,
+    second: Tensor,
+    gold: Tensor,
+    table: Tensor,
+) -> Tensor:
+    """The sum of `of_chunk` over chunks of positions; their logits are made again for gradients."""
     total = first.new_zeros((), dtype=torch.float32)
     for rows in _chunks(max(1, len(first)), table):  # an empty one reaches all weights, too
         part = checkpoint(of_chunk, first[rows], second[rows], gold[rows], use_reentrant=False)

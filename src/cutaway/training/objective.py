@@ -1,5 +1,6 @@
 """The loss of each task: from a batch to the summed loss and the number of answers in it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,14 @@ from torch import Tensor, nn
 from cutaway.config import Task, TrainConfig
 from cutaway.corpus import Batch, on_device, to_tensors
 from cutaway.model import Transformer
+from cutaway.model.dropout import cut_mask
 from cutaway.text import Tokenizer
-from cutaway.training.loss import projected_loss, smoothed_cross_entropy, two_pass_loss
+from cutaway.training.loss import (
+    cut_off_loss,
+    projected_loss,
+    smoothed_cross_entropy,
+    two_pass_loss,
+)
 
 PAD = Tokenizer.pad
 
@@ -87,12 +94,21 @@ def _places(question: TaskBatch) -> Tensor:
 class Objective(nn.Module):
     """The model with its loss: what is differentiated, and what many processes wrap."""
 
-    def __init__(self, model: Transformer, settings: TrainConfig) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        settings: TrainConfig,
+        tags: Sequence[int] = (),  # ids that say what is wanted, such as <2fr>: never cut off
+    ) -> None:
         super().__init__()
         self.model = model
         self.task = settings.task
         self.smoothing = settings.smoothing
         self.r_drop = settings.r_drop
+        self.sim_cut = settings.sim_cut
+        self.cut_share = settings.cut_share
+        self.word_dropout = settings.word_dropout
+        self.tags = tuple(tags)
 
     def forward(self, question: TaskBatch) -> Tensor:
         """The summed loss of one batch."""
@@ -103,14 +119,35 @@ class Objective(nn.Module):
             return loss if question.asked else 0.0 * loss
         places = _places(question)  # (N,)
         gold = question.gold.flatten().index_select(0, places)
-        states = self._states(question, places)  # (N, D)
+        dropped = self.word_dropout if self.training else 0.0
+        states = self._states(question, places, dropped)  # (N, D)
         table, bias = self.model.output_weights()
-        if not (self.r_drop and self.training):
-            return projected_loss(states, table, bias, gold, smoothing)
-        second = self._states(question, places)
-        return two_pass_loss(states, second, table, bias, gold, smoothing, self.r_drop)
+        if self.training and self.r_drop:
+            second = self._states(question, places, dropped)
+            return two_pass_loss(states, second, table, bias, gold, smoothing, self.r_drop)
+        if self.training and self.sim_cut:
+            cut = self._states(question, places, self.cut_share)
+            return cut_off_loss(states, cut, table, bias, gold, smoothing, self.sim_cut)
+        return projected_loss(states, table, bias, gold, smoothing)
 
-    def _states(self, question: TaskBatch, places: Tensor) -> Tensor:
-        """The model's states where an answer is asked for."""
-        states = self.model.states(question.source, question.target)
+    def _states(self, question: TaskBatch, places: Tensor, cut: float) -> Tensor:
+        """The model's states where an answer is asked for; `cut`: share of inputs cut off."""
+        if not cut:
+            states = self.model.states(question.source, question.target)
+        else:
+            target = question.target
+            states = self.model.states(
+                question.source,
+                target,
+                source_keep=self._keep(question.source, cut),
+                target_keep=None if target is None else self._keep(target, cut),
+            )
         return states.flatten(0, 1).index_select(0, places)
+
+    def _keep(self, ids: Tensor, cut: float) -> Tensor:
+        """Which tokens keep their embedding; <start>, <end>, <mask> and tags always do."""
+        spared = ids <= Tokenizer.mask
+        for tag in self.tags:
+            spared = spared | (ids == tag)
+        dtype = next(self.model.parameters()).dtype
+        return cut_mask(ids, cut, spared, dtype)

@@ -8,6 +8,7 @@ from functools import partial
 
 from cutaway.config import RunConfig
 from cutaway.corpus import Batch, BatchPlan, Pairs, SampledPairs
+from cutaway.corpus.parts import WeightedPairs
 from cutaway.training.prefetch import Later, Prefetcher
 from cutaway.training.prepare import Prepared
 from cutaway.training.processes import Processes
@@ -73,8 +74,8 @@ class Order:
     def pairs(self, epoch: int) -> Pairs:
         """The pairs as this epoch segments them: a function of seed and epoch."""
         if not self.sample or self.prepared.task != "translate":
-            return self.prepared.train
-        return SampledPairs(
+            return self._weighted(self.prepared.train, epoch)
+        sampled = SampledPairs(
             self.prepared.train,
             self.prepared.tokenizer,
             self.prepared.target_tokenizer,
@@ -82,6 +83,14 @@ class Order:
             seed=self.settings.seed,
             epoch=epoch,
         )
+        return self._weighted(sampled, epoch)
+
+    def _weighted(self, pairs: Pairs, epoch: int) -> Pairs:
+        """The pairs by the weights of their sources, where these have any."""
+        weights = self.prepared.weights
+        if not weights:
+            return pairs
+        return WeightedPairs(pairs, weights, seed=self.settings.seed, epoch=epoch)
 
     def work(self, progress: Progress) -> Generator[tuple[list[Batch], int, float]]:
         """This process's batches of each update, the cursor after it, and the epoch's share done.
@@ -98,7 +107,10 @@ class Order:
             else:
                 plan, pairs = first if first and epoch == 0 else self._planned(epoch)
             first = None
-            with Prefetcher(plan.batches(pairs, progress.cursor)) as batches:
+            made = plan.batches(pairs, progress.cursor)
+            if isinstance(pairs, WeightedPairs):
+                made = pairs.by_pair(made)
+            with Prefetcher(made) as batches:
                 another = (epoch + 1) * self.updates_per_epoch < self.updates
                 following = Later(partial(self._planned, epoch + 1)) if another else None
                 while progress.cursor < len(plan):

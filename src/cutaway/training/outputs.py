@@ -27,7 +27,8 @@ from cutaway.training.validation import validation_scores
 SAMPLES = 3  # validation sentences shown while they get better
 RECIPE = (  # settings that decide one update; kept in the model folder
     "task", "optimizer", "learning_rate", "schedule", "warmup", "beta1", "beta2", "epsilon",
-    "weight_decay", "clip", "smoothing", "r_drop", "ema", "mask_share",
+    "weight_decay", "clip", "smoothing", "r_drop", "sim_cut", "cut_share", "word_dropout", "ema",
+    "mask_share",
 )  # fmt: skip
 STOPPED = "stopped by signal"  # instead of a score: validation was interrupted
 
@@ -239,6 +240,7 @@ class RunOutputs:
             target_tokenizer=prepared.target_tokenizer,
             task=prepared.task,
             languages=prepared.languages,
+            directions=prepared.directions,
             labels=prepared.labels,
             generation={"beam": 5, "length_penalty": 1.0} if prepared.task == "translate" else {},
             metrics=metrics or {},

@@ -5,29 +5,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cutaway.artifact.folder import ModelFolder, read_model_folder
-from cutaway.config import DataConfig, ModelConfig, RunConfig, Task, TokenizerConfig
+from cutaway.config import ModelConfig, RunConfig, Task, TokenizerConfig
 from cutaway.config.dump import model_changes
 from cutaway.corpus import (
     EncodedPairs,
     LongReport,
-    clean,
     encode_labelled,
     encode_pairs,
     encode_texts,
-    read_labelled,
-    read_texts,
 )
-from cutaway.corpus.opening import of_split, open_pairs
+from cutaway.corpus.opening import direction
+from cutaway.corpus.parts import Part, Rows, joined, targets
 from cutaway.corpus.store import open_store, store_tokenizers
 from cutaway.errors import ConfigError, DataError
 from cutaway.text import Reservoir, Tokenizer
+from cutaway.training.rows import read_rows
 
 LEARNT_FROM = 1_000_000  # sentences of a side, or of both if joint, that a tokenizer is learnt from
-
-Rows = list[tuple[str, str]]  # (source, target); texts: ("", text); labelled: (label, text)
 
 FAMILIES = {
     "translate": "encoder-decoder",
@@ -43,7 +38,7 @@ class Prepared:
 
     task: Task
     train: EncodedPairs
-    rows: Rows  # the texts of `train`, by its `numbers`; none of a store
+    rows: Rows  # texts of `train`, by its `numbers`; ("", text) or (label, text); none of a store
     validation: EncodedPairs | None
     validation_rows: Rows
     tokenizer: Tokenizer
@@ -53,6 +48,11 @@ class Prepared:
     model: ModelConfig
     start: ModelFolder | None  # the model to start from
     notes: list[str] = field(default_factory=list)  # messages for the user
+    directions: tuple[tuple[str, str], ...] = ()  # of a model of several, its languages first
+    # Of each part of the training pairs, its number of them and its weight; empty: all weigh 1.
+    weights: tuple[tuple[int, float], ...] = ()
+    # Of each part of `validation_rows`, its number of them and its languages.
+    validation_parts: tuple[tuple[int, tuple[str, str] | None], ...] = ()
 
 
 def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None = None) -> Prepared:
@@ -60,7 +60,10 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
     task = config.train.task
     notes: list[str] = []
     start = read_model_folder(Path(config.train.start_from)) if config.train.start_from else None
-    rows, validation_rows = _corpus(config, notes)
+    parts, validation_parts = read_rows(config, notes)
+    rows = _together(parts)
+    validation_rows = _together(validation_parts)
+    weights: tuple[tuple[int, float], ...] = ()
     if config.data.store:
         tokenizer, target_tokenizer = _of_store(config, start)
         train = open_store(config.data.store)
@@ -70,23 +73,22 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
         notes.append(f"{len(train):,} pairs in the store {config.data.store}")
         labels: tuple[str, ...] = ()
     else:
-        tokenizer, target_tokenizer = kept or _tokenizers(config, rows, start, notes)
+        tokenizer, target_tokenizer = kept or _tokenizers(config, parts, start, notes)
         labels = _labels(task, rows, start)
-        train, report = _encode(config, rows, tokenizer, target_tokenizer, labels)
-        if report.numbers:
-            notes.append(str(report))
+        train, sizes = _encode_parts(config, parts, (tokenizer, target_tokenizer), labels, notes)
+        if any(part.weight != 1 for part in parts):
+            weights = tuple(zip(sizes, (part.weight for part in parts), strict=True))
     validation = None
     if validation_rows:
-        validation, report = _encode(config, validation_rows, tokenizer, target_tokenizer, labels)
-        if report.numbers:
-            notes.append(f"validation: {report}")
+        validation, _ = _encode_parts(
+            config, validation_parts, (tokenizer, target_tokenizer), labels, notes, "validation: "
+        )
     model = model_settings(config, len(train), tokenizer, target_tokenizer, labels, start, notes)
     _refuse_long(config, model, [train, *([validation] if validation else [])])
-    languages = (config.data.source_language, config.data.target_language)
-    if not all(languages) and config.data.embedded:
-        first, _, second = config.data.embedded.partition("-")
-        languages = (first, second)
-    known = languages if all(languages) else (start.languages if start else None)
+    ways = tuple(dict.fromkeys(part.languages for part in parts if part.languages))
+    if config.data.store and (stored := direction(config.data)):
+        ways = (stored,)
+    known = ways[0] if ways else (start.languages if start else None)
     return Prepared(
         task=task,
         train=train,
@@ -100,61 +102,15 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
         model=model,
         start=start,
         notes=notes,
+        directions=ways if len(ways) > 1 else start.directions if start else (),
+        weights=weights,
+        validation_parts=tuple((len(part.rows), part.languages) for part in validation_parts),
     )
 
 
-def _corpus(config: RunConfig, notes: list[str]) -> tuple[Rows, Rows]:
-    """Training and validation rows, cleaned; without validation files some are set aside."""
-    data, task = config.data, config.train.task
-    if data.store:
-        if task != "translate" or data.source or data.data or data.embedded:
-            raise ConfigError("a store holds pairs to translate; give --store alone, without files")
-        if not (data.val_source or data.val_data):
-            notes.append("no validation: give --val-source and --val-target, or --val-data")
-            return [], []
-        return [], _validation(task, data, notes)
-    rows = _read(task, data, "train", notes)
-    given = bool(data.val_source or data.val_data or data.embedded)
-    rows, held = clean_and_hold_out(config, rows, notes, hold_out=not given)
-    if given:
-        validation = _validation(task, data, notes)
-        leaked = len(set(validation) & set(rows))
-        if leaked:
-            notes.append(f"{leaked} of {len(validation)} validation pairs also occur in training")
-        return rows, validation
-    return rows, held
-
-
-def _validation(task: Task, data: DataConfig, notes: list[str]) -> Rows:
-    """The validation rows, of many only `data.val_limit`: each validation translates them all."""
-    rows = _read(task, data, "validation", notes)
-    most = data.val_limit
-    if not most or len(rows) <= most:
-        return rows
-    notes.append(
-        f"{most:,} of {len(rows):,} validation rows used, spread evenly; data.val_limit changes it"
-    )
-    return [rows[place * len(rows) // most] for place in range(most)]
-
-
-def clean_and_hold_out(
-    config: RunConfig, rows: Rows, notes: list[str], *, hold_out: bool
-) -> tuple[Rows, Rows]:
-    """The rows to train on and those held out for validation, from the rows as they were read."""
-    task = config.train.task
-    if task == "translate" and config.data.clean:
-        rows, cleaning = clean(rows)
-        cleaning.require_some()
-        notes.append(str(cleaning))
-    else:
-        notes.append(f"{len(rows):,} {'pairs' if task == 'translate' else 'texts'} read")
-    if not hold_out:
-        return rows, []
-    by = 0 if task == "translate" else 1  # of labelled text, the text
-    rows, held = set_aside(rows, config.data.holdout, config.train.seed, by=by)
-    if held:
-        notes.append(f"no validation given: {len(held):,} held out for it")
-    return rows, held
+def _together(parts: list[Part]) -> Rows:
+    """The rows of all parts; of one part its own list."""
+    return parts[0].rows if len(parts) == 1 else [row for part in parts for row in part.rows]
 
 
 def _of_store(config: RunConfig, start: ModelFolder | None) -> tuple[Tokenizer, Tokenizer | None]:
@@ -174,53 +130,39 @@ def _of_store(config: RunConfig, start: ModelFolder | None) -> tuple[Tokenizer, 
     return tokenizers
 
 
-def _read(task: Task, settings: DataConfig, split: str, notes: list[str]) -> Rows:
-    """The rows of one split, as the settings name them."""
-    data = of_split(settings, split)
-    kind: Any = data.format or None
-    encoding = data.encoding or None
-    if task == "translate" and (data.source or data.data or data.embedded):
-        return list(open_pairs(data, split, notes))
-    if task in ("generate", "fill") and (data.data or data.source):
-        texts = read_texts(data.data or data.source, kind, encoding=encoding, notes=notes)
-        return [("", text) for text in texts]
-    if task == "classify" and data.data:
-        return read_labelled(data.data, kind, encoding=encoding, notes=notes)
-    wanted = "--source and --target, or --data" if task == "translate" else "--data"
-    raise ConfigError(f"nothing to {split.replace('train', 'train on')}: give {wanted}")
-
-
-def set_aside(rows: Rows, count: int, seed: int, *, by: int = 0) -> tuple[Rows, Rows]:
-    """Take rows for validation, at most 5 %, so that none of their texts stays in training."""
-    texts = sorted({row[by] for row in rows})
-    wanted = min(count, len(rows) // 20)
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(texts))
-    chosen = {texts[place] for place in order[:wanted]}
-    first: set[str] = set()
-    validation: Rows = []
-    for row in rows:  # a text with several answers is held out once
-        if row[by] in chosen and row[by] not in first:
-            first.add(row[by])
-            validation.append(row)
-    return [row for row in rows if row[by] not in chosen], validation
-
-
 def _tokenizers(
-    config: RunConfig, rows: Rows, start: ModelFolder | None, notes: list[str]
+    config: RunConfig, parts: list[Part], start: ModelFolder | None, notes: list[str]
 ) -> tuple[Tokenizer, Tokenizer | None]:
     """The tokenizers: those of the model to start from, or new ones learnt from the rows."""
     settings, train = config.tokenizer, config.train
+    rows = _together(parts)
+    languages = targets(parts) if len(targets(parts)) > 1 else ()
+    marks = tuple(dict.fromkeys(part.mark for part in parts if part.mark))
     if start is not None:
+        if languages and not (train.grow or set(languages) <= set(start.tokenizer.languages)):
+            raise ConfigError(
+                f"target languages {', '.join(languages)} need tags; the model to start from has "
+                f"{', '.join(start.tokenizer.languages) or 'none'}: add --grow, or train without it"
+            )
         if not train.grow:
             return start.tokenizer, start.target_tokenizer
         if start.target_tokenizer is not None:
             raise ConfigError("grow needs a joint vocabulary; this model has one for each side")
-        grown = start.tokenizer.grow(_texts(train.task, rows), train.grow, seed=train.seed)
+        grown = start.tokenizer.grow(
+            _texts(train.task, rows), train.grow, languages=languages, seed=train.seed
+        )
         notes.append(f"vocabulary grown from {start.tokenizer.vocabulary} to {grown.vocabulary}")
         return grown, None
     joint = settings.joint or train.task != "translate"
     sides = (1,) if train.task != "translate" else (0, 1)
-    learnt = learn_tokenizers(replace(settings, joint=joint), rows, train.seed, sides=sides)
+    learnt = learn_tokenizers(
+        replace(settings, joint=joint),
+        rows,
+        train.seed,
+        sides=sides,
+        languages=languages,
+        marks=marks,
+    )
     for tokenizer in learnt:
         if tokenizer is not None:
             notes.append(f"{settings.kind} vocabulary of {tokenizer.vocabulary:,} tokens")
@@ -233,6 +175,8 @@ def learn_tokenizers(
     seed: int,
     *,
     sides: tuple[int, ...] = (0, 1),
+    languages: tuple[str, ...] = (),
+    marks: tuple[str, ...] = (),
 ) -> tuple[Tokenizer, Tokenizer | None]:
     """Tokenizers of the training rows, which are read once; of many rows a sample is kept."""
     groups = [sides] if settings.joint else [(0,), (1,)]
@@ -248,6 +192,8 @@ def learn_tokenizers(
             samples.pop(0).sentences,
             kind=settings.kind,
             vocabulary=settings.vocabulary or chosen_vocabulary(count),
+            languages=languages,
+            marks=marks,
             seed=seed,
             lowercase=settings.lowercase,
         )
@@ -273,19 +219,57 @@ def _labels(task: Task, rows: Rows, start: ModelFolder | None) -> tuple[str, ...
     return labels
 
 
+def _encode_parts(
+    config: RunConfig,
+    parts: list[Part],
+    tokenizers: tuple[Tokenizer, Tokenizer | None],
+    labels: tuple[str, ...],
+    notes: list[str],
+    named: str = "",
+) -> tuple[EncodedPairs, list[int]]:
+    """All parts as ids, each with its tags, and the number of pairs of each."""
+    encoded: list[EncodedPairs] = []
+    for part in parts:
+        pairs, report = _encode(config, part, *tokenizers, labels)
+        if report.numbers:
+            notes.append(f"{named}{report}")
+        encoded.append(pairs)
+    whole = joined(encoded, [len(part.rows) for part in parts])
+    return whole, [len(pairs) for pairs in encoded]
+
+
+def _language(tokenizer: Tokenizer, part: Part) -> str | None:
+    """The target language whose tag the sources get; None: the model knows only one."""
+    if not tokenizer.languages:
+        return None
+    if part.languages is None:
+        known = ", ".join(tokenizer.languages)
+        raise ConfigError(f"the model translates into {known}; say which: give --languages en-de")
+    return part.languages[1]
+
+
 def _encode(
     config: RunConfig,
-    rows: Rows,
+    part: Part,
     tokenizer: Tokenizer,
     target_tokenizer: Tokenizer | None,
     labels: tuple[str, ...],
 ) -> tuple[EncodedPairs, LongReport]:
+    rows = part.rows
     task, most, long = config.train.task, config.data.max_length, config.data.long
     if long == "split" and task in ("translate", "classify"):
         raise ConfigError(f"data.long is 'split'; for {task} use truncate, skip or error")
     if task == "translate":
         fate: Any = "skip" if long == "auto" else long
-        return encode_pairs(rows, tokenizer, target_tokenizer, max_length=most, long=fate)
+        return encode_pairs(
+            rows,
+            tokenizer,
+            target_tokenizer,
+            language=_language(tokenizer, part),
+            mark=part.mark or None,
+            max_length=most,
+            long=fate,
+        )
     if task == "classify":
         fate = "truncate" if long == "auto" else long
         return encode_labelled(rows, tokenizer, labels, max_length=most, long=fate)

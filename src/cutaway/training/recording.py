@@ -1,6 +1,6 @@
 """A training step on one sentence, recorded: the trainer's loss, clipping and optimizer.
 
-Unlike an update of a run it has no dropout, no second pass of R-Drop and no optimizer state.
+Unlike an update of a run it has no dropout, no second pass (R-Drop, SimCut) and no optimizer state.
 `replay.py` records the updates of a run itself.
 """
 
@@ -37,7 +37,9 @@ def record_step(
 
     `recipe` holds train settings (smoothing, clip, optimizer, …), as a model folder keeps them.
     """
-    settings = replace(TrainConfig.from_dict(dict(recipe)), r_drop=0.0)
+    settings = replace(
+        TrainConfig.from_dict(dict(recipe)), r_drop=0.0, sim_cut=0.0, word_dropout=0.0
+    )
     objective = Objective(model, settings).train()
     model.eval()  # the training loss, without dropout
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}

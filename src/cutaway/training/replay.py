@@ -365,6 +365,8 @@ def _facts(trainer: Trainer, trace: Trace, update: int, batches: list[Batch]) ->
         "smoothing": settings.smoothing,
         "dropout": prepared.model.dropout,
         "r_drop": settings.r_drop,
+        "sim_cut": settings.sim_cut,
+        "word_dropout": settings.word_dropout,
         "ema": settings.ema,
         "batches": [
             [sentence(prepared, int(index)) for index in batch.indices] for batch in batches

@@ -9,8 +9,10 @@ from typing import Any
 
 from cutaway.config import RunConfig
 from cutaway.corpus.opening import FIRST_PAIR
+from cutaway.corpus.parts import Rows
 from cutaway.report import curve, document, facts, table
-from cutaway.training.prepare import Prepared, Rows
+from cutaway.training.prepare import Prepared
+from cutaway.training.run_record import SOURCE_PATHS
 
 PATHS = {
     "data": ("source", "target", "data", "store", "val_source", "val_target", "val_data"),
@@ -75,6 +77,8 @@ def shareable(config: RunConfig) -> dict[str, dict[str, Any]]:
         for name in names:
             if given := tables.get(heading, {}).get(name):
                 tables[heading][name] = Path(str(given)).name
+    for source in tables["data"].get("sources", ()):
+        source |= {name: Path(source[name]).name for name in SOURCE_PATHS if name in source}
     return tables
 
 

@@ -16,6 +16,7 @@ from cutaway.training.identity import changes
 from cutaway.training.journal import log_lines
 
 PATHS = ("source", "target", "data", "store", "val_source", "val_target", "val_data")
+SOURCE_PATHS = ("path", "target", "val")
 # Settings that decide what is kept and when the run stops, and no bit of a weight.
 KEEPING = {"average", "validate_every", "stop_on", "validation_beam", "patience"}
 
@@ -161,6 +162,13 @@ def replayable(leg: Leg, directory: Path) -> RunConfig:
     """The settings of a run for one process of this machine."""
     config = RunConfig.from_tables(leg.identity["settings"])
     found: dict[str, Any] = {name: _placed(getattr(config.data, name), directory) for name in PATHS}
+    found["sources"] = tuple(
+        {
+            name: _placed(value, directory) if name in SOURCE_PATHS else value
+            for name, value in source.items()
+        }
+        for source in config.data.sources
+    )
     settings = config.train
     device = settings.device
     try:

@@ -1,10 +1,14 @@
 """Validation: the loss on held-out data, and the scores of decoding it."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import torch
 
 from cutaway.artifact.folder import ModelFolder
 from cutaway.config import Task, TrainConfig
 from cutaway.corpus import BatchPlan, EncodedPairs
+from cutaway.corpus.parts import Rows
 from cutaway.model import Transformer
 from cutaway.training.events import Scores, Validate
 from cutaway.training.objective import Objective, ask
@@ -20,10 +24,28 @@ def validation_scores(
     metrics = validation_loss(folder.model, prepared.task, prepared.validation, settings)
     if prepared.task != "translate" or decode is None:
         return Scores(metrics)
-    sources = [source for source, _ in prepared.validation_rows]
-    targets = [target for _, target in prepared.validation_rows]
-    decoded = decode(folder, sources, targets)
-    return Scores({**metrics, **decoded.metrics}, decoded.outputs, decoded.signatures)
+    decoded = [
+        decode(one, [source for source, _ in rows], [target for _, target in rows])
+        for one, rows in _by_direction(folder, prepared)
+    ]
+    means = {
+        name: sum(scores.metrics[name] for scores in decoded) / len(decoded)
+        for name in decoded[0].metrics
+    }
+    outputs = [output for scores in decoded for output in scores.outputs]
+    return Scores({**metrics, **means}, outputs, decoded[0].signatures)
+
+
+def _by_direction(folder: ModelFolder, prepared: Prepared) -> Iterator[tuple[ModelFolder, Rows]]:
+    """The validation rows of each direction, with a folder that translates in that direction."""
+    rows = prepared.validation_rows
+    if not prepared.directions:
+        yield folder, rows
+        return
+    begin = 0
+    for count, languages in prepared.validation_parts:
+        yield replace(folder, languages=languages), rows[begin : begin + count]
+        begin += count
 
 
 def validation_loss(
