@@ -261,9 +261,10 @@ export class MapElement extends HTMLElement {
     } catch {
       return;
     }
+    const width = innerWidth > 1350 ? 36 : 28; // the column is narrower there
     const draw = (/** @type {[HTMLElement, number]} */ [place, id]) => {
       const sheet = new Sheet(trace, id, { until: options.until, lead: { head: options.head } });
-      fill(place, heat({ sheet, small: true, width: 36, height: 22, words: false }));
+      fill(place, heat({ sheet, small: true, width, height: 22, words: false }));
     };
     await inSlices(small, draw, () => waiting === this.waiting);
   }

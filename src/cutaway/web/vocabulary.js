@@ -149,19 +149,22 @@ export async function vocabularyMap({ trace, translation }) {
   const options = h("datalist", { id: "pieces" });
   for (const row of range(Math.min(table.rows, 4000)))
     options.append(h("option", { value: shown(pieces[row]) }));
+  const find = () => {
+    const wanted = search.value.trim();
+    const exact = range(table.rows).filter((row) => shown(pieces[row]) === wanted);
+    const found = exact.find((row) => pieces[row].startsWith("▁")) ?? exact[0];
+    if (found === undefined) fill(list, hint(t("find.none", { text: wanted })));
+    else choose(found);
+  };
   const search = h("input", {
     type: "search",
     id: "vocabulary-search",
     list: "pieces",
     placeholder: t("picture.vocabulary.search"),
     "aria-label": t("picture.vocabulary.search"),
-    onchange: () => {
-      const wanted = search.value.trim();
-      const exact = range(table.rows).filter((row) => shown(pieces[row]) === wanted);
-      const found = exact.find((row) => pieces[row].startsWith("▁")) ?? exact[0];
-      if (found === undefined) fill(list, hint(t("find.none", { text: wanted })));
-      else choose(found);
-    }
+    onchange: () => find(),
+    // Where a list of proposals is open, some browsers keep Enter for it and tell of no change.
+    onkeydown: (event) => event.key === "Enter" && find()
   });
   const [left, right, low, high] = bounds(points);
   const view = { scale: 1, x: 0, y: 0 };
