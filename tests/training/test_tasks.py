@@ -95,6 +95,7 @@ def test_a_token_store_trains_as_its_files_do(tmp_path: Path) -> None:
     tokenizer = Tokenizer.load(tmp_path / "files" / "tokenizer.model")
     build_store(tmp_path / "store", corpus()[:240], tokenizer)
     values["data"] = {"store": str(tmp_path / "store"), "val_data": values["data"]["val_data"]}
+    del values["tokenizer"]["vocabulary"]  # the store has its own
     run_here(values, tmp_path / "stored")
     assert results(tmp_path / "stored") == results(tmp_path / "files")
 
