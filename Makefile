@@ -16,11 +16,11 @@ lint: setup ## style and strict types
 	@.venv/bin/mypy
 
 test: setup lint ## the whole test suite, browser tests included
-	@bash scripts/browsers.sh
+	@bash scripts/programs.sh
 	@OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal -m "not interop"
 
 test-firefox: setup ## all browser tests in Firefox (make test runs a few of them in it)
-	@bash scripts/browsers.sh
+	@bash scripts/programs.sh
 	@CUTAWAY_BROWSER=firefox OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 tests/browser
 
 test-interop: setup ## heavy checks against other packages, in environments of their own

@@ -155,13 +155,14 @@ def script(poor: Path, name: str, ci: str) -> tuple[int, str, str]:
     return result.returncode, result.stdout, result.stderr
 
 
-def test_a_missing_browser_is_a_failure_under_ci(poor: Path) -> None:
-    code, said, _ = script(poor, "browsers.sh", "")
+def test_a_missing_browser_or_program_is_a_failure_under_ci(poor: Path) -> None:
+    code, said, _ = script(poor, "programs.sh", "")
     assert code == 0
-    assert said.startswith("no chromium: browser tests will skip (install it with: ")
-    code, _, error = script(poor, "browsers.sh", "true")
+    packages = "chromium fonts-noto-cjk firefox-esr g++ nodejs npm gettext "
+    assert said.startswith(f"missing, so that their tests will skip: {packages}(install them with")
+    code, _, error = script(poor, "programs.sh", "true")
     assert code == 1
-    assert error == "CI=true: the browser tests must run\n"
+    assert error == "CI=true: these tests must run\n"
 
 
 def test_a_package_that_cannot_be_installed_is_a_failure_under_ci(poor: Path) -> None:
@@ -173,6 +174,6 @@ def test_a_package_that_cannot_be_installed_is_a_failure_under_ci(poor: Path) ->
     assert code == 1
     assert "tests run" not in said
     assert error == (
-        "CI=true: these must be installed, and cannot be: "
-        "argos huggingface libretranslate notebook page ray libreoffice (logs in .venv-interop)\n"
+        "CI=true: these must be installed, and cannot be: argos huggingface libretranslate "
+        "notebook page ray torch_newest torch_oldest libreoffice (logs in .venv-interop)\n"
     )

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Installs from the system's packages what tests drive or compare with, where that is allowed: two
+# browsers and a Chinese font, g++, Node.js, gettext. What is missing then is named, and its tests
+# skip; under CI=true that is a failure.
+set -u
+missing() { # package per program that is not on the path
+    { command -v chromium || command -v chromium-browser; } >/dev/null || echo chromium fonts-noto-cjk
+    { command -v firefox-esr || command -v firefox; } >/dev/null || echo firefox-esr
+    command -v g++ >/dev/null || echo g++
+    command -v node >/dev/null || echo nodejs
+    command -v npm >/dev/null || echo npm
+    command -v msgfmt >/dev/null || echo gettext
+}
+packages=$(missing | tr '\n' ' ')
+[ -z "$packages" ] && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing with apt-get, for the tests: $packages"
+    # shellcheck disable=SC2086 # a list of names
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $packages; } >/dev/null 2>&1
+fi
+packages=$(missing | tr '\n' ' ')
+[ -z "$packages" ] && exit 0
+echo "missing, so that their tests will skip: $packages(install them with: apt-get install $packages)"
+if [ "${CI:-}" = true ]; then
+    echo "CI=true: these tests must run" >&2
+    exit 1
+fi
