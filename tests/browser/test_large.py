@@ -86,7 +86,7 @@ def test_a_large_matrix_shows_its_numbers_wherever_it_is_opened(
         watched.settled()
         tensor = large[address].tensor
         cells = table(watched)
-        assert len(cells) >= 100
+        assert len(cells) >= 80  # what fits the window, not the cell alone
         assert index in {(row, col) for row, col, _ in cells}
         for row, col, text in cells:
             assert shown(text) == pytest.approx(tensor[row, col].item(), rel=6e-2, abs=1e-30), at

@@ -5,7 +5,6 @@ import math
 import random
 import shutil
 import subprocess
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from cutaway.glass.bound import UNIT, bound
 from cutaway.glass.evaluator import evaluate
+from cutaway.glass.html import loaded, web
 from cutaway.glass.wire import to_json
 from tests.glass.cases import CASES, LAYOUTS, Source
 from tests.glass.test_rules import run
@@ -87,9 +87,8 @@ def test_javascript_gives_what_python_gives_for_every_rule(tmp_path: Path) -> No
             limits.append(float(limit[tuple(index)]))
     assert len(cells) > 800
     (tmp_path / "package.json").write_text('{"type": "module"}', encoding="utf-8")
-    for name in ("rules.js", "bound.js"):
-        text = resources.files("cutaway").joinpath("web", name).read_text(encoding="utf-8")
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    for name in loaded("bound"):
+        (tmp_path / f"{name}.js").write_text(web(f"{name}.js"), encoding="utf-8")
     (tmp_path / "run.mjs").write_text(SCRIPT, encoding="utf-8")
     (tmp_path / "cells.json").write_text(
         json.dumps({"operands": operands, "cells": cells}, allow_nan=False), encoding="utf-8"

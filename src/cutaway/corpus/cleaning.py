@@ -17,6 +17,15 @@ WHY = {  # what is wrong with a pair that a filter removes
     "shortest": "a side is too short",
     "longest": "a side has too many words",
     "ratio": "one side is many times longer: often files that are not aligned",
+    "min_characters": "a side has too few characters",
+    "max_characters": "a side has too many characters",
+    "lengths": "the lengths of the sides are too far apart",
+    "contains": "a side holds a text that is not wanted",
+    "digits": "one side has digits and the other has none",
+    "digit_share": "too many digits",
+    "symbol_share": "too many signs that are no letter, digit or space",
+    "same_count": "a character is not as frequent on both sides",
+    "first_case": "one side begins with a capital letter, the other does not",
     "duplicate": "the same pair occurred before",
 }
 EXAMPLES = 5  # removed pairs kept per filter, to show
