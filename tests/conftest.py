@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import torch._dynamo  # noqa: F401 (the largest import: see pytest_configure)
 
@@ -23,6 +24,12 @@ ROOT = Path(__file__).parent.parent
 
 # Small models run many times slower when two threads share two busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# No test is judged by its time: the machine may be busy.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 
 def pytest_configure(config: pytest.Config) -> None:
