@@ -181,4 +181,5 @@ def test_a_lost_accelerator_is_a_problem_of_its_entry() -> None:
 
 def test_the_language_of_the_header() -> None:
     assert language_of('msgid ""\nmsgstr ""\n"Language: pt_BR\\n"\n') == "pt"
+    assert language_of('msgid ""\nmsgstr "A: b\\nLanguage: pl\\nC: d\\n"\n') == "pl"
     assert language_of(CATALOGUE) == ""

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from cutaway.artifact.files import damage, sha256
 from cutaway.artifact.folder import write_model_folder
 from cutaway.cli.main import app
-from cutaway.errors import ExportError, ModelFolderError
+from cutaway.errors import ExportError, InputError, ModelFolderError
 from tests.export.helpers import random_folder
 
 
@@ -62,7 +62,7 @@ def test_options_that_do_not_belong_are_refused(folder: Path, tmp_path: Path) ->
         run(folder, "--to", "onnx", "--languages", "en-fr", *out)
     with pytest.raises(ExportError, match="--language "):
         run(folder, "--to", "argos", "--language", "fr", *out)
-    with pytest.raises(ExportError, match="two codes"):
+    with pytest.raises(InputError, match="expected source and target, as en-de"):
         run(folder, "--to", "argos", "--languages", "enfr", *out)
     assert not (tmp_path / "out").exists()
 

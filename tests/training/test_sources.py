@@ -16,6 +16,7 @@ from cutaway.evaluation.validation import validator
 from cutaway.training.events import Note, Validated
 from cutaway.training.prepare import prepare
 from cutaway.training.replay import Replay
+from cutaway.training.rows import set_aside
 from cutaway.training.run import run_folder
 from tests.training.helpers import results, run_here, tables
 
@@ -190,3 +191,11 @@ def test_sources_make_the_round_trip_through_toml(tmp_path: Path) -> None:
     from cutaway.config import read_toml
 
     assert RunConfig.from_tables(read_toml(path)) == config
+
+
+def test_a_few_texts_many_times_are_not_all_held_out() -> None:
+    rows = [(text, text[::-1]) for text in ("ab", "cd", "ef")] * 30
+    training, held = set_aside(rows, 100, 1)
+    assert len(held) == 1
+    assert len(training) == 60
+    assert held[0][0] not in {source for source, _ in training}

@@ -43,12 +43,12 @@ def export(
         raise ExportError(f"--languages is for argos, not for {to}; leave it out")
     if language is not None and to not in ("ctranslate2", "huggingface"):
         raise ExportError(f"--language is for ctranslate2 and huggingface, not for {to}")
-    pair = None if languages is None else _pair(languages)
-
     from cutaway.artifact.folder import read_model_folder
+    from cutaway.corpus.opening import languages_of
     from cutaway.export.argos import is_package
     from cutaway.export.place import refuse_file, refuse_folder
 
+    pair = None if languages is None else languages_of(languages)
     if force and to != "argos":
         raise ExportError(f"--force is for argos: {to} writes a folder, never over other files")
     if out is None:
@@ -78,13 +78,6 @@ def export(
 
         export_onnx(contents, out)
     typer.echo(f"wrote {out} ({size(_bytes(out))})")
-
-
-def _pair(languages: str) -> tuple[str, str]:
-    source, _, target = languages.partition("-")
-    if not (source.isalnum() and target.isalnum()):
-        raise ExportError(f"--languages {languages!r}: expected two codes, as in en-fr")
-    return source, target
 
 
 def _bytes(path: Path) -> int:

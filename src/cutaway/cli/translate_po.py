@@ -24,7 +24,7 @@ def translate_po(
         raise DataError(
             f"{path} is not UTF-8 (byte {error.start}); convert it with msgconv -t UTF-8"
         ) from None
-    wanted, languages = language_of(text), translator.folder.languages
+    wanted, languages = language_of(text, str(path)), translator.folder.languages
     made = settings.get("language") or (languages[1] if languages else "")
     if wanted and made and wanted != made.lower().replace("_", "-").partition("-")[0]:
         raise InputError(

@@ -103,9 +103,12 @@ def lost_marks(source: str, target: str) -> list[str]:
     return notes
 
 
-def language_of(text: str) -> str:
+def language_of(text: str, name: str = "") -> str:
     """The language that the header of a .po file names, as fr of `Language: fr_CA`; or nothing."""
-    match = re.search(r'^"Language:[ \t]*([A-Za-z]+)[^"\n]*"', text, flags=re.MULTILINE)
+    header = next((one for one in entries_of(text.splitlines(), name)), None)
+    if header is None or header.strings.get("msgid"):
+        return ""
+    match = re.search(r"^Language:[ \t]*([A-Za-z]+)", "".join(header.forms), flags=re.MULTILINE)
     return match[1].lower() if match else ""
 
 
