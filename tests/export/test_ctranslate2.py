@@ -67,7 +67,8 @@ def test_greedy_output_and_log_probabilities(changes: dict[str, Any], tmp_path: 
             logits = folder.model(source, torch.tensor([[Tokenizer.start, *ids]]))
         log_p = torch.log_softmax(logits[0], -1)
         wanted = log_p.gather(1, torch.tensor([*ids, Tokenizer.end])[:, None])[:, 0]
-        assert (wanted - torch.tensor(score.log_probs)).abs().max() < 1e-5
+        # log p is a difference of numbers as large as the largest logit: 8 roundings of that
+        assert (wanted - torch.tensor(score.log_probs)).abs().max() < 1e-6 * logits.abs().max()
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])

@@ -25,7 +25,7 @@ RECIPE: dict[str, dict[str, Any]] = {
     },
     "train": {
         "updates": 1400, "tokens": 1024, "warmup": 100, "smoothing": 0.0, "ema": 0.995,
-        "seed": 1, "validate_every": 350, "stop_on": "bleu", "keep": 16, "log_every": 10,
+        "seed": 1, "validate_every": 350, "stop_on": "loss", "keep": 16, "log_every": 10,
     },
 }  # fmt: skip
 
