@@ -229,10 +229,14 @@ def test_a_language_of_the_lessons_alone_is_offered_and_the_rest_is_english(
     for _ in range(3):
         names.append(watched.page.inner_text("#language"))
         watched.page.click("#language")
+        watched.page.wait_for_function(
+            "old => document.querySelector('#language').innerText !== old", arg=names[-1]
+        )
     assert names == ["中文", "français", "English"]
     watched.hash("#/lessons?lang=fr")
-    listed = watched.page.locator("[data-lesson=positions]")
-    assert "La place d'un mot" in listed.inner_text()
+    watched.page.wait_for_selector("html[lang=fr]")
+    listed = watched.page.locator("[data-lesson=positions]", has_text="La place d'un mot")
+    listed.wait_for()
     assert watched.page.locator("cut-lessons h1").inner_text() == "Lessons"
     assert watched.page.evaluate("document.documentElement.lang") == "fr"
 
