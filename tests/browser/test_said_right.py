@@ -249,16 +249,16 @@ def test_chinese_column_words_stand_upright(watched: Watched, served: tuple[str,
     url, _ = served
     look(watched, url, f"{ENCODER}.weights[0,0,0,0]", "zh")
     words = ["猫", "在", "the", "垫子", "mat", "。", "<end>"]
-    watched.page.evaluate(
-        "words => { const { session } = window.cutaway; session.trace.header.labels.source = words;"
-        " window.cutaway.redraw(); }",
-        words,
-    )
-    watched.page.wait_for_selector(".col-words span:text('垫子')")
-    turned = watched.page.evaluate(
-        "() => [...document.querySelectorAll('.col-words span')].map("
-        "s => [/[\\u4e00-\\u9fff]/.test(s.textContent), getComputedStyle(s).transform])"
-    )
+    # until they are drawn: the page may be drawing what it looked at before
+    turned = watched.page.wait_for_function(
+        "words => { const turned = [...document.querySelectorAll('.col-words span')].map("
+        "s => [/[\\u4e00-\\u9fff]/.test(s.textContent), getComputedStyle(s).transform]);"
+        " if (turned.some(([chinese]) => chinese)) return turned;"
+        " window.cutaway.session.trace.header.labels.source = words; window.cutaway.redraw();"
+        " return null; }",
+        arg=words,
+        polling=300,
+    ).json_value()
     assert any(chinese for chinese, _ in turned)
     assert all(transform == "none" for chinese, transform in turned if chinese)
     assert any(transform != "none" for chinese, transform in turned if not chinese)
