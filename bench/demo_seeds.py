@@ -23,13 +23,13 @@ import cutaway
 from cutaway.artifact.files import sha256, write_json
 from cutaway.cli.demo import RECIPE
 from cutaway.corpus.embedded import PAIRS
-from cutaway.data import CORPUS, SEEDS, bundled_model
+from cutaway.data import CORPUS, SEEDS, demo_model
 
 
 def row(pair: str, seed: int, threads: int) -> dict[str, Any]:
     """Train one seed and measure it; the model of the package is one of them."""
     if seed == SEED:
-        return {"pair": pair, "seed": seed, **measures(cutaway.load(bundled_model(pair)), pair)}
+        return {"pair": pair, "seed": seed, **measures(cutaway.load(demo_model(pair)), pair)}
     with tempfile.TemporaryDirectory() as place:
         train = {**RECIPE["train"], "seed": seed, "threads": threads, "keep": 0}
         out = Path(place) / "model"

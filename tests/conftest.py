@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 import torch._dynamo  # noqa: F401 (the largest import: see pytest_configure)
 
-from cutaway.data import bundled_model
+from cutaway.data import demo_model
 from tests.browser.firefox import firefox_path, launch_firefox
 from tests.skips import Skips
 
@@ -107,13 +107,13 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def bundled_folder() -> Path:
     """The English→French model of the package: weights that are the same on every machine."""
-    return bundled_model("en-fr")
+    return demo_model("en-fr")
 
 
 @pytest.fixture(scope="session")
 def carried_folder_zh() -> Path:
     """The English→Chinese model of the package."""
-    return bundled_model("en-zh")
+    return demo_model("en-zh")
 
 
 def _sources() -> str:

@@ -72,7 +72,7 @@ def train(
 
 
 def load(
-    folder: "str | Path | ModelFolder",
+    folder: "str | Path | ModelFolder" = "en-fr",
     *,
     engine: str = "auto",
     device: str = "cpu",
@@ -81,7 +81,7 @@ def load(
 ) -> "Translator":
     """The translator of a model folder: `load(folder).translate(["…"], beam=5)`.
 
-    "en-fr" and "en-zh" are the models of the package, where there is no folder of that name.
+    "en-fr" and "en-zh" are the everyday models of the package, where no folder has that name.
     `engine` is "ctranslate2" (fast, without torch), "torch" (this package's model, on `device`), or
     "auto": the first wherever it computes the same, else the second. What CTranslate2 does not do
     is left to the model for that call.

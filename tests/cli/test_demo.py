@@ -19,7 +19,7 @@ from cutaway.corpus.embedded import (
     pairs_of,
     rows,
 )
-from cutaway.data import bundled_model
+from cutaway.data import demo_model
 
 SIZES = dict(zip(SPLITS, (307, 13, 11), strict=True))  # of a corpus for a short training
 
@@ -44,7 +44,7 @@ def test_a_trained_folder_is_used_again_and_its_sentences_are_shown_in_groups(
     pair: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(bundled_model(pair), folder)
+    shutil.copytree(demo_model(pair), folder)
     before = (folder / "manifest.json").read_bytes()
     printed = demo("--pair", pair, "--out", folder)
     assert "trained already" in printed
@@ -60,7 +60,7 @@ def test_a_trained_folder_is_used_again_and_its_sentences_are_shown_in_groups(
 
 def test_a_model_of_another_pair_is_not_taken_for_this_one(tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(bundled_model("en-fr"), folder)
+    shutil.copytree(demo_model("en-fr"), folder)
     result = CliRunner().invoke(
         app, ["demo", "--no-serve", "--pair", "en-zh", "--out", str(folder)]
     )

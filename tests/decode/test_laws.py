@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutaway.data import bundled_model
+from cutaway.data import demo_model
 from cutaway.decode import (
     DecodeOptions,
     Hypothesis,
@@ -107,7 +107,7 @@ def test_a_tie_is_seen_and_settled_alone() -> None:
 
 def test_long_sentences_in_company_differ_by_less_than_a_near_tie() -> None:
     """A beam compares sums over a whole sentence: their spread must stay below the margin."""
-    translator = Translator.load(bundled_model("en-fr"))
+    translator = Translator.load(demo_model("en-fr"))
     tasks = [
         Task(
             tuple(translator.tokenizer.encode("The cat sees a small dog. " * times, end=True)),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cutaway
 from cutaway.cli.translate_shards import Shard, ShardTranslator, _join, _missing, plan
-from cutaway.data import bundled_model
+from cutaway.data import demo_model
 from cutaway.decode.batch_translator import BatchTranslator
 from cutaway.errors import InputError
 
@@ -43,7 +43,7 @@ def test_a_shard_is_written_once_and_the_output_is_the_shards_in_order(tmp_path:
     shards = list(plan(source, 2))
     about: dict[str, Any] = {"source": "1"}
     assert _missing(place, about, shards) == shards
-    translator = BatchTranslator(bundled_model("en-fr"), beam=1)
+    translator = BatchTranslator(demo_model("en-fr"), beam=1)
     work = pickle.loads(pickle.dumps(ShardTranslator(translator, str(source), str(place))))  # noqa: S301
     assert work(columns(shards[1:]))["number"] == [1]
     assert _missing(place, about, shards) == shards[:1]  # what a resumed run has to do

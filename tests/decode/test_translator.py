@@ -10,7 +10,7 @@ import torch
 
 import cutaway
 from cutaway.artifact.folder import ModelFolder
-from cutaway.data import bundled_model
+from cutaway.data import demo_model
 from cutaway.decode import DecodeOptions, TorchEngine, Translator, attention_maps
 from cutaway.errors import ConfigError, InputError, ModelFolderError, TokenizerError
 from cutaway.model import Transformer
@@ -126,7 +126,7 @@ def test_a_paragraph_is_cut_into_sentences_and_joined(translator: Translator) ->
     ],
 )
 def test_no_sentence_is_lost(pair: str, text: str, expected: str) -> None:
-    translator = cutaway.load(bundled_model(pair))
+    translator = cutaway.load(demo_model(pair))
     (translation,) = translator.translate([text])
     assert translation.text == expected
     assert translation.warnings == ()

@@ -6,7 +6,7 @@ import pytest
 
 import cutaway
 from cutaway.corpus.embedded import embedded
-from cutaway.data import bundled_model
+from cutaway.data import demo_model
 from tests.interop.conftest import Ask
 
 pytestmark = pytest.mark.interop
@@ -21,7 +21,7 @@ def test_a_killed_worker_loses_nothing_and_no_line_comes_twice(tmp_path: Path, a
         "ray",
         "run_ray.py",
         {
-            "folder": str(bundled_model("en-fr")),
+            "folder": str(demo_model("en-fr")),
             "source": str(source),
             "output": str(place / "out.txt"),
             "lines": 23,

@@ -2,14 +2,14 @@
 
 from functools import cache
 
-from cutaway.data import bundled_model
+from cutaway.data import demo_model
 from cutaway.lessons import LessonInputs, find
 from cutaway.lessons.lesson import Matrix, Step
 
 
 @cache
 def inputs(pair: str) -> LessonInputs:
-    return LessonInputs(bundled_model(pair))
+    return LessonInputs(demo_model(pair))
 
 
 @cache

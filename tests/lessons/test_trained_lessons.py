@@ -18,7 +18,7 @@ from cutaway.artifact.folder import ModelFolder, read_model_folder, write_model_
 from cutaway.cli.lesson import walk
 from cutaway.config import ModelConfig
 from cutaway.corpus.embedded import chosen_sentences
-from cutaway.data import PAIRS, bundled_model
+from cutaway.data import PAIRS, demo_model
 from cutaway.decode import Translator
 from cutaway.lessons import LessonInputs, find, lessons
 from cutaway.lessons.fine_tuning import fine_tune
@@ -159,7 +159,7 @@ def test_a_terminal_shows_every_step(name: str, language: str) -> None:
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory: pytest.TempPathFactory) -> LessonInputs:
     """A model folder like the carried one, its weights as initialised."""
-    folder = read_model_folder(bundled_model("en-fr"))
+    folder = read_model_folder(demo_model("en-fr"))
     torch.manual_seed(5)
     fresh = replace(folder, model=Transformer(folder.model.config).eval(), metrics={})
     path = tmp_path_factory.mktemp("models") / "untrained"
@@ -186,7 +186,7 @@ def test_what_is_claimed_of_training_is_false_without_it(
 )
 def test_lessons_work_on_a_model_of_another_shape(name: str, changes: dict[str, object]) -> None:
     """A reader's own model: other norm order, depth, heads; no language pair that is known."""
-    folder = read_model_folder(bundled_model("en-fr"))
+    folder = read_model_folder(demo_model("en-fr"))
     small = {"d_model": 22, "heads": 2, "d_ff": 13, "dropout": 0.1}
     config = ModelConfig.from_dict({**folder.model.config.to_dict(), **small, **changes})
     torch.manual_seed(7)
@@ -229,7 +229,7 @@ def test_the_cat_is_on_the_mat(
 
 
 def test_layer_and_head_can_be_chosen() -> None:
-    chosen = LessonInputs(bundled_model("en-fr"), {"layer": 2, "head": 3})
+    chosen = LessonInputs(demo_model("en-fr"), {"layer": 2, "head": 3})
     steps = list(find("translate-a-sentence").steps(chosen))
     one_head = next(step for step in steps if "E7" in step.codes)
     assert one_head.show.startswith("encoder.layers.1.self_attention.softmax[0,2,")

@@ -5,7 +5,7 @@ import torch
 
 from cutaway import glass
 from cutaway.corpus.embedded import chosen_sentences, embedded
-from cutaway.data import PAIRS, bundled_model
+from cutaway.data import PAIRS, demo_model
 from cutaway.lessons import LessonInputs, find
 from cutaway.lessons.context import examples, grouped_angles, transplanted
 from cutaway.lessons.encoder_reading import Reading, words_of
@@ -42,7 +42,7 @@ def test_dot_products_of_words_are_those_of_their_rows() -> None:
 
 @pytest.mark.parametrize("degrees", [0.0, 30.0, 90.0, 120.0, 180.0])
 def test_the_sign_of_the_dot_product_is_that_of_the_angle(degrees: float) -> None:
-    chosen = LessonInputs(bundled_model("en-fr"), {"angle": degrees})
+    chosen = LessonInputs(demo_model("en-fr"), {"angle": degrees})
     plane = next(iter(find("words-as-directions").steps(chosen)))
     dot = plane.matrices[0].table()[-1][-1]
     expected = 0.0 if degrees == 90 else (1.0 if degrees < 90 else -1.0)
@@ -76,7 +76,7 @@ def test_the_order_of_number_words_is_reported_as_measured(pair: str) -> None:
 
 def test_a_colder_softmax_is_harder() -> None:
     def largest(temperature: float) -> float:
-        chosen = LessonInputs(bundled_model("en-fr"), {"temperature": temperature})
+        chosen = LessonInputs(demo_model("en-fr"), {"temperature": temperature})
         *_, last = find("words-as-directions").steps(chosen)
         assert all(claim.holds for claim in last.claims)
         return max(last.matrices[1].table()[-1][:-1])
@@ -193,7 +193,7 @@ def test_every_head_of_it_has_a_colour_of_its_own() -> None:
 
 def test_a_sentence_of_the_learners_own() -> None:
     chosen = LessonInputs(
-        bundled_model("en-fr"), {"sentence": "The old king sleeps in the old castle."}
+        demo_model("en-fr"), {"sentence": "The old king sleeps in the old castle."}
     )
     steps = list(find("context").steps(chosen))
     control = next(control for step in steps for control in step.controls)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from cutaway.data import PAIRS
+from cutaway.data import NAMES
 
 MODEL = "manifest.json"  # the file by which a model folder is known
 
@@ -21,7 +21,7 @@ def choices(*words: str) -> Callable[[str], list[str]]:
 def model_folders(incomplete: str) -> list[str]:
     """Model folders, the models of the package, and folders that may hold some (with a slash)."""
     parent, start = os.path.split(incomplete)
-    found = [] if parent else choices(*PAIRS)(incomplete)
+    found = [] if parent else choices(*NAMES)(incomplete)
     try:
         entries = sorted(os.scandir(parent or "."), key=lambda entry: entry.name)
     except OSError:

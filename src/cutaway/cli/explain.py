@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cutaway.cli.options import model_folder
+from cutaway.cli.arguments import names_model
+from cutaway.cli.completion import model_folders
 from cutaway.cli.outputs import Force, check_file, check_folder, is_report
+from cutaway.data import located, model_for
 from cutaway.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,9 +23,13 @@ ROWS, COLUMNS = 24, 12  # of a matrix on the terminal
 
 
 def explain(
-    folder: Annotated[
-        Path,
-        model_folder("Model folder (en-fr, en-zh: of the package), its run, or a saved trace."),
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Model folder, its run, or a saved trace; without one, the everyday model.",
+            autocompletion=model_folders,
+        ),
     ],
     text: Annotated[
         str, typer.Argument(help="The sentence; none for a saved trace or with --update.")
@@ -53,6 +59,8 @@ def explain(
 ) -> None:
     """Show where the numbers of a run came from: the tree, a matrix, or one cell.
 
+    cutaway explain "Where is the station?" looks into the package's everyday model.
+
     With --update N, an update of the training run itself, replayed: cutaway explain RUN --update
     N [ADDRESS].
 
@@ -63,6 +71,11 @@ def explain(
 
     from cutaway.cli.replay import replayed_update
 
+    sentence_follows = " " in text and "[" not in text  # an address has no space but in brackets
+    if names_model(model) or sentence_follows or address or update is not None:
+        folder = located(model)
+    else:
+        folder, text, address = model_for(), model, text
     if language not in ("en", "zh"):
         raise InputError(f"language is {language!r}; expected en or zh")
     if html is not None:

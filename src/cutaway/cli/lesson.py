@@ -33,11 +33,11 @@ def lesson(
     model: Annotated[
         Path,
         typer.Option(
-            help="Model folder for lessons on a trained model; en-fr and en-zh are in the package.",
+            help="Model folder for lessons on a trained model; by default one of the package.",
             callback=located,
             autocompletion=model_folders,
         ),
-    ] = Path("en-fr"),
+    ] = Path("demo-en-fr"),
     notebook: Annotated[
         Path | None, typer.Option(help="Write the lesson as a Jupyter notebook instead.")
     ] = None,

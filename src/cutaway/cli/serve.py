@@ -7,13 +7,18 @@ from typing import Annotated
 import typer
 
 from cutaway.cli.completion import model_folders
-from cutaway.cli.options import model_folder
+from cutaway.data import located
+from cutaway.errors import InputError
 
 
 def serve(
     folder: Annotated[
-        Path, model_folder("Model folder to serve; one of the package if none.")
-    ] = Path("en-fr"),
+        Path | None,
+        typer.Argument(
+            help="Model folder to serve; without one, the everyday models of the package.",
+            autocompletion=model_folders,
+        ),
+    ] = None,
     compare: Annotated[
         list[Path] | None,
         typer.Option(
@@ -28,13 +33,19 @@ def serve(
     ] = True,
 ) -> None:
     """Open the page: translate, look inside, click any number. Ends with Ctrl-C."""
+    if folder is None and compare:
+        raise InputError("--compare needs a FOLDER to compare with; en-fr is one of the package")
     serve_until_interrupted(
-        folder, compared=compare or (), host=host, port=port, browser=open_browser
+        located(folder) if folder else None,
+        compared=compare or (),
+        host=host,
+        port=port,
+        browser=open_browser,
     )
 
 
 def serve_until_interrupted(
-    folder: Path,
+    folder: Path | None,
     *,
     compared: Sequence[Path] = (),
     host: str = "127.0.0.1",
@@ -58,5 +69,7 @@ def serve_until_interrupted(
         host=host,
         port=port,
         open_browser=browser,
-        announce=lambda url: typer.echo(f"Cutaway shows {folder} at {url}  (Ctrl-C ends)"),
+        announce=lambda url: typer.echo(
+            f"Cutaway shows {folder or 'its everyday models'} at {url}  (Ctrl-C ends)"
+        ),
     )

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cutaway
+from cutaway.cli.arguments import model_and_text
+from cutaway.cli.completion import model_folders
 from cutaway.cli.inputs import batches, existing_file
 from cutaway.cli.options import (
     Beam,
     CoveragePenalty,
     Engine,
-    Folder,
     LengthPenalty,
     MaxLength,
     MinLength,
@@ -41,7 +42,14 @@ if TYPE_CHECKING:
 
 
 def translate(
-    folder: Folder,
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Model folder; without one, the package's everyday model.",
+            autocompletion=model_folders,
+        ),
+    ] = None,
     text: Annotated[
         str | None,
         typer.Argument(help="Text, a text file, or a .po file; nothing or -: standard input."),
@@ -50,7 +58,11 @@ def translate(
         Path | None, typer.Option("--output", "-o", help="Write here, resuming a broken run.")
     ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", help="Target language, where the model knows several.")
+        str | None,
+        typer.Option(
+            "--to",
+            help="Target language, where the model knows several; without a folder, fr or zh.",
+        ),
     ] = None,
     split: Split = True,
     beam: Beam = None,
@@ -86,7 +98,11 @@ def translate(
     ] = "",
     force: Force = False,
 ) -> None:
-    """Translate a text, standard input line by line, a file, or what a .po file leaves open."""
+    """Translate a text, standard input line by line, a file, or what a .po file leaves open.
+
+    cutaway translate "Where is the station?" uses the package's everyday model, into French (into
+    Chinese where the system's language is Chinese); --to fr and --to zh choose one.
+    """
     changes = given(
         beam=beam,
         n_best=n_best,
@@ -101,6 +117,7 @@ def translate(
         top_p=top_p,
         seed=seed,
     )
+    folder, text, to = model_and_text(model, text, to)
     path = existing_file(text, output=output is not None)
     catalogue = path is not None and path.suffix.lower() == ".po"
     _refuse_idle(

@@ -1,4 +1,4 @@
-"""Data in the package: the embedded corpus and two trained models, made by tools/."""
+"""Data in the package: the embedded corpus and the trained models, made by tools/."""
 
 import json
 import os
@@ -12,13 +12,34 @@ SENTENCES = Path(__file__).parent / "sentences.tsv"
 MODELS = Path(__file__).parent / "models"
 SEEDS = Path(__file__).parent / "demo_seeds.json"
 PAIRS = ("en-fr", "en-zh")
+DEMO = "demo-"  # how the names of the demo's models begin
+NAMES = (*PAIRS, *(f"{DEMO}{pair}" for pair in PAIRS))
 
 
 def bundled_model(pair: str = "en-fr") -> Path:
-    """The model folder inside the package for a pair of languages: "en-fr" or "en-zh"."""
+    """The everyday model inside the package for a pair of languages: "en-fr" or "en-zh"."""
     if pair not in PAIRS:
         raise InputError(f"no model for {pair!r} in the package; expected {' or '.join(PAIRS)}")
     return MODELS / pair
+
+
+def demo_model(pair: str = "en-fr") -> Path:
+    """The model that `cutaway demo` trains, with snapshots of its training: the lessons' model."""
+    return MODELS / f"{DEMO}{bundled_model(pair).name}"
+
+
+def model_for(target: str | None = None) -> Path:
+    """The everyday model into a language; by default the reader's, French unless it is Chinese."""
+    if target is None:
+        variables = ("LC_ALL", "LC_MESSAGES", "LANG")
+        locale = next((os.environ[name] for name in variables if os.environ.get(name)), "")
+        target = "zh" if locale.startswith("zh") else "fr"
+    pair = f"en-{target}"
+    if pair not in PAIRS:
+        raise InputError(
+            f"no model into {target!r} in the package; it has fr and zh: name a model folder"
+        )
+    return bundled_model(pair)
 
 
 def name_of(folder: Path, here: Path) -> str:
@@ -27,12 +48,12 @@ def name_of(folder: Path, here: Path) -> str:
 
 
 def located(folder: str | Path) -> Path:
-    """A model folder by its path; en-fr and en-zh are the bundled models, if no such path exists.
+    """A model folder by its path; en-fr, demo-en-fr, … are bundled, if no such path exists.
 
     A path that does not exist is returned as it is.
     """
     path = Path(folder)
-    return bundled_model(str(folder)) if str(folder) in PAIRS and not path.exists() else path
+    return MODELS / path if str(folder) in NAMES and not path.exists() else path
 
 
 def demo_seeds(pair: str = "en-fr") -> list[dict[str, Any]]:

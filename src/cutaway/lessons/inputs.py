@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cutaway.data import bundled_model, located
+from cutaway.data import demo_model, located
 from cutaway.decode import Translator
 from cutaway.errors import InputError
 
@@ -27,7 +27,7 @@ class LessonInputs:
     ) -> None:
         self.folder = located(folder) if folder is not None else None
         if folder is None and translator is None:
-            self.folder = bundled_model()
+            self.folder = demo_model()
         self.choices = dict(choices or {})
         self._translator = translator
 

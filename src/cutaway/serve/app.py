@@ -56,6 +56,7 @@ def create_app(
     compared: Mapping[str, Translator] | None = None,
     traces: dict[str, Trace] | None = None,
     examples: Sequence[str] = (),
+    siblings: Sequence[str] = (),
     hosts: Sequence[str] | None = (),
     token: str = "",
     progress: Progress | None = None,
@@ -63,7 +64,8 @@ def create_app(
 ) -> FastAPI:
     """The application for a translator, for recorded traces, or both.
 
-    `compared` are other models to compare with, by name; `hosts` are further names, beyond this
+    `compared` are other models to compare with, by name; `siblings` are applications beside this
+    one, each served under ../NAME/; `hosts` are further names, beyond this
     machine's own, under which it may be called, None for any; `token` is what every request must
     show, by address, cookie or header; `warm` records something small in the background, so that
     the first request is fast.
@@ -129,6 +131,7 @@ def create_app(
             "start": {"view": "learn"} if learning.running() else {},
             "snapshots": session.snapshots,
             "compared": list(session.compared),
+            "siblings": list(siblings),
             "traces": [{"key": k, "title": k, "kind": "trace"} for k in traces or {}],
             "lessons": page_lessons.list(),
             "languages": list(languages()),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cutaway.data import PAIRS, bundled_model, demo_model
 from cutaway.errors import InputError
 from cutaway.lessons import LessonInputs, find, lessons
 from cutaway.serve.runs import key_of
@@ -21,7 +22,7 @@ class PageLessons:
 
     def __init__(self, session: Session, folder: Path | None) -> None:
         self.session = session
-        self.folder = folder
+        self.folder = lesson_folder(folder)
         self.computed: OrderedDict[str, dict[str, Any]] = OrderedDict()
         session.recorders["lesson"] = lambda asked: self.steps(asked["name"], asked["choices"])
 
@@ -39,7 +40,9 @@ class PageLessons:
         lesson = find(name)
         if choices:
             check(choices, self.steps(name, {}))
-        if self.session.translates:
+        if self.folder is not None and self.folder != self.session.folder:
+            inputs = LessonInputs(self.folder, choices)
+        elif self.session.translates:
             inputs = LessonInputs(self.folder, choices, translator=self.session.translator)
         else:
             inputs = LessonInputs(choices=choices)
@@ -64,6 +67,16 @@ class PageLessons:
             for dropped in old["steps"]:
                 self.session.runs.release(dropped["trace"])
         return answer
+
+
+def lesson_folder(folder: Path | None) -> Path | None:
+    """The model that lessons speak of: for an everyday model of the package, the demo's.
+
+    Its training can be watched (snapshots), and the lessons' claims are tested on its weights.
+    """
+    if folder is not None and folder in (bundled_model(pair) for pair in PAIRS):
+        return demo_model(folder.name)
+    return folder
 
 
 def check(choices: Mapping[str, Any], lesson: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A server on this machine for one model folder."""
+"""A server on this machine: the page of a model folder, or of the models in the package."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ PORT = 8765
 
 
 def serve_folder(
-    folder: str | Path,
+    folder: str | Path | None = None,
     *,
     compared: Sequence[str | Path] = (),
     host: str = "127.0.0.1",
@@ -30,13 +30,19 @@ def serve_folder(
 ) -> None:
     """Serve a model folder's page until interrupted; `announce` gets the address once it listens.
 
-    `compared` are further folders, to compare with the first.
+    Without a folder, the everyday models of the package. `compared` are further folders, to compare
+    with the first.
     """
     from cutaway.serve.app import create_app
+    from cutaway.serve.box import box_app
 
-    path = Path(folder)
     listening = bound(host, port)  # before the model: a busy port is reported at once
     with contextlib.closing(listening):
+        if folder is None:
+            app = box_app(hosts=names(listening, host), token=own_token())
+            run(app, listening, token=own_token(), open_browser=open_browser, announce=announce)
+            return
+        path = Path(folder)
         others = {name: Translator.load(other) for name, other in named(compared).items()}
         app = create_app(
             Translator.load(path),

@@ -193,12 +193,14 @@ class Session:
 
     @property
     def name(self) -> str:
-        """The model's name on the page: its folder and languages."""
+        """The model's name on the page: its folder and languages; of the package's, the latter."""
         if self._own is None:
             return ""
-        languages = self._own.folder.languages
-        direction = f" {languages[0]}→{languages[1]}" if languages else ""
-        return f"{self.folder.resolve().name if self.folder else 'model'}{direction}"
+        folder = self.folder.resolve().name if self.folder else "model"
+        direction = "→".join(self._own.folder.languages or ())
+        return (
+            direction if folder == direction.replace("→", "-") else f"{folder} {direction}".strip()
+        )
 
     def _other(self, name: str) -> Translator:
         """Another model, served for comparison."""

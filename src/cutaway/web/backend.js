@@ -7,8 +7,8 @@ import { Trace } from "./trace.js";
  * @typedef {{
  *   served: boolean, name: string, examples: string[], snapshots: {name: string, step: number}[],
  *   traces: {key: string, title: string, kind: string}[], translates: boolean, trains: boolean, learns: boolean,
- *   lessons: any[], languages?: string[], compared: string[], updates: number,
- *   start: Record<string, string>
+ *   lessons: any[], languages?: string[], compared: string[], siblings?: string[],
+ *   updates: number, start: Record<string, string>
  * }} Info what the page was told when it was loaded
  */
 

@@ -11,7 +11,7 @@ import {
   t
 } from "./dom.js";
 import { onKey, present, showKeys } from "./keys.js";
-import { go, where } from "./state.js";
+import { go, where, writeHash } from "./state.js";
 
 /** @typedef {Record<string, string>} Place */
 
@@ -61,6 +61,12 @@ export function dress(place) {
   document.body.classList.toggle("present", Boolean(place.present));
 }
 
+/** A link to another model of the same server, with the sentence. @param {string} name @param {Place} place */
+function sibling(name, { lang, theme, text }) {
+  const hash = writeHash({ view: "translate", lang, theme, text });
+  return h("a", { class: "sibling", href: `../${name}/${hash}` }, name.replace("-", "→"));
+}
+
 /**
  * Header and links to the views.
  * @param {Place} place
@@ -78,7 +84,7 @@ export function drawFrame(place, info, views) {
     byId(id).setAttribute("aria-label", t(`button.${id}`));
     byId(id).title = t(`button.${id}`);
   }
-  byId("model-name").textContent = info.name ?? "";
+  fill(byId("model-name"), info.name ?? "", ...(info.siblings ?? []).map((name) => sibling(name, place)));
   byId("sentence").hidden = !info.served || !info.translates;
   const link = (/** @type {string} */ view) =>
     h(
