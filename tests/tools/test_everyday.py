@@ -5,11 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tools.make_models import EVERYDAY, LARGEST
 from tools.measures import EVERYDAY as SENTENCES
 from tools.measures import comparable, everyday, everyday_right
 
-from cutaway.config import ModelConfig, RunConfig
 from cutaway.data import PAIRS
 
 
@@ -44,16 +42,6 @@ def test_what_a_reader_takes_for_right_is_counted() -> None:
     }
     assert everyday_right(Says(answers), "en-fr") == (3, 40)  # type: ignore[arg-type]
     assert comparable("你好吗？") == comparable("你好吗?")
-
-
-def test_an_everyday_model_fits_the_package() -> None:
-    settings = RunConfig.from_tables({**EVERYDAY, "data": {"embedded": "en-fr"}})
-    changes = {name: value for name, value in settings.model.items() if name != "preset"}
-    config = ModelConfig.preset("small", vocabulary=settings.tokenizer.vocabulary, **changes)
-    from cutaway.model import Transformer
-
-    parameters = Transformer(config).parameter_counts()["total"]
-    assert 2 * parameters + 300_000 < LARGEST  # half precision, tokenizer and log
 
 
 def test_the_sentences_are_data_of_the_tests() -> None:
