@@ -116,7 +116,7 @@ def _short(text: str) -> str:
 
 
 def _forecast(out: "Console", forecast: "Forecast") -> None:
-    from cutaway.report import duration, size
+    from cutaway.numbers import duration, size
 
     out.rule("[bold]Training here", align="left")
     out.print(

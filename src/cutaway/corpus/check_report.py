@@ -6,7 +6,8 @@ from pathlib import Path
 
 from cutaway.corpus.check import Forecast, Leak, Report, Side, Split
 from cutaway.errors import DataError
-from cutaway.report import bars, document, duration, facts, size, table
+from cutaway.numbers import duration, size
+from cutaway.report import bars, document, facts, table
 
 
 def write_report(report: Report, path: str | PathLike[str], title: str = "Corpus check") -> None:
