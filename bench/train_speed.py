@@ -28,17 +28,7 @@ from cutaway.training.loop import Trainer
 from cutaway.training.loss import smoothed_cross_entropy
 from cutaway.training.prepare import Prepared, prepare
 from cutaway.training.processes import Processes
-
-
-def gemm() -> float:
-    """GFLOP/s of a 2048³ float32 matrix product, best of ten."""
-    one, other = torch.randn(2048, 2048), torch.randn(2048, 2048)
-    best = 0.0
-    for _ in range(10):
-        begun = time.perf_counter()
-        one @ other
-        best = max(best, 2 * 2048**3 / (time.perf_counter() - begun) / 1e9)
-    return best
+from side_by_side import gemm
 
 
 def whole_loss(

@@ -92,7 +92,7 @@ def tree() -> str:
         elif path.suffix in (".py", ".js"):
             lines.append(f"{indent}{path.name:<{26 - 2 * depth}} {first_line(path)}".rstrip())
 
-    for name in ("__init__.py", "config", "errors.py", "report", "data"):
+    for name in ("__init__.py", "config", "errors.py", "numbers.py", "report", "data", "system"):
         show(source / name, 1)
     for name in ORDER:
         show(source / name, 1)

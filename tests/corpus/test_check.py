@@ -12,7 +12,7 @@ from cutaway.corpus.check import Forecast, Report, check
 from cutaway.corpus.check_report import page, write_report
 from cutaway.corpus.suspicious import find_suspicious
 from cutaway.errors import DataError
-from cutaway.report import duration, size
+from cutaway.numbers import duration, size
 from cutaway.text import Tokenizer
 
 NOUNS = ["cat", "dog", "horse", "tower", "forest", "mole", "street", "creature"]

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 from cutaway.cli.main import app
 from cutaway.errors import InputError
-from cutaway.glass.numbers import fixed
 from cutaway.lessons import lessons
 from cutaway.lessons.lesson import Matrix, localized
 from cutaway.lessons.paragraph import lines
 from cutaway.lessons.render import MatrixTable
+from cutaway.numbers import fixed
 from tests.lessons.helpers import steps_of, untrained
 
 runner = CliRunner()

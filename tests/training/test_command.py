@@ -14,7 +14,7 @@ from cutaway.config.dump import dumped
 from cutaway.corpus.embedded import chosen_sentences, embedded
 from cutaway.decode import Translator
 from cutaway.errors import ConfigError, CutawayError
-from cutaway.report import duration
+from cutaway.numbers import duration
 from cutaway.training.events import Note, Updated
 from tests.training.helpers import write_corpus
 

@@ -24,6 +24,7 @@ from cutaway.artifact.limits import check_size, read_json, read_text, read_whole
 from cutaway.artifact.tensors import Array, read_arrays
 from cutaway.config import ModelConfig, language_code
 from cutaway.errors import CutawayError, ModelFolderError
+from cutaway.numbers import short
 from cutaway.text import Tokenizer
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def _card(folder: ModelFolder, extras: Mapping[str, Path]) -> str:
     ways = folder.directions or ((folder.languages,) if folder.languages else ())
     direction = ", ".join(" → ".join(way) for way in ways) or "not stated"
     scores = "\n".join(
-        f"- {name}: {f'{value:.4g}' if isinstance(value, float) else value}"
+        f"- {name}: {short(value) if isinstance(value, float) else value}"
         for name, value in folder.metrics.items()
         if not isinstance(value, dict)
     )

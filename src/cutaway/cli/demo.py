@@ -107,7 +107,7 @@ def show_scores(translator: "Translator", pair: str, console: "Console") -> None
     exact = sum(o.text == target for o, (_, target) in zip(outputs, test, strict=True))
     console.print(
         f"\n{exact:,} of {len(test):,} unseen test sentences translated exactly "
-        f"({100 * exact / len(test):.1f} %)",
+        f"({exact / len(test):.1%})",
         highlight=False,
     )
     show_sentences(translator, "In the training data", chosen_sentences(pair, "known"), console)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from cutaway.cli.options import model_folder
+from cutaway.numbers import short
 
 
 def diff(
@@ -27,7 +28,9 @@ def diff(
     left = open_trace(ours, text, target=target)
     right = open_trace(theirs, text, target=target, like=left)  # the same target for both
     found = left.diff(right, tolerance=tolerance)
-    typer.echo(f"compared   {found.compared:,} values, largest difference {found.largest:.2g}")
+    typer.echo(
+        f"compared   {found.compared:,} values, largest difference {short(found.largest, 2)}"
+    )
     for address, mine, yours in found.reshaped[:show]:
         typer.echo(f"shapes     {address}: {list(mine)} and {list(yours)}")
     if found.only_ours or found.only_theirs:
@@ -36,8 +39,8 @@ def diff(
         typer.echo(f"first difference at {found.first.address}  ({found.first.op})")
     for parting in found.partings[:show]:
         typer.echo(
-            f"  {parting.address}  {parting.ours:.6g} and {parting.theirs:.6g}, "
-            f"{parting.cells:,} cells, up to {parting.error:.2g}"
+            f"  {parting.address}  {short(parting.ours, 6)} and {short(parting.theirs, 6)}, "
+            f"{parting.cells:,} cells, up to {short(parting.error, 2)}"
         )
     if len(found.partings) > show:
         typer.echo(f"  … {len(found.partings) - show} more")

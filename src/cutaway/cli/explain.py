@@ -10,6 +10,7 @@ from cutaway.cli.completion import model_folders
 from cutaway.cli.outputs import Force, check_file, check_folder, is_report
 from cutaway.data import located, model_for
 from cutaway.errors import InputError
+from cutaway.numbers import colour, short
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -182,11 +183,13 @@ def print_cell(
     if explanation.difference is not None:
         console.print(
             f"value {explanation.value!r}, recomputed {explanation.recomputed!r}, "
-            f"difference {explanation.difference:.2g}"
+            f"difference {short(explanation.difference, 2)}"
         )
     operands = explanation.operands
     for operand in operands[:12]:
-        console.print(Text.assemble(f"  {operand.value: .6g}  ", (operand.address, "cyan")))
+        console.print(
+            Text.assemble(f"  {short(operand.value, 6):>10}  ", (operand.address, "cyan"))
+        )
     if len(operands) > 12:
         console.print(f"  … {len(operands) - 12} more operands")
     source = explanation.source
@@ -224,8 +227,6 @@ def _table(matrix: Any, title: str, rows: list[str] | None, columns: list[str] |
     from rich.table import Table
     from rich.text import Text
 
-    from cutaway.glass.numbers import colour, show
-
     table = Table(title=Text(title), title_justify="left", show_edge=False, pad_edge=False)
     table.add_column("")
     height, width = matrix.shape
@@ -238,7 +239,7 @@ def _table(matrix: Any, title: str, rows: list[str] | None, columns: list[str] |
         cells = [Text(rows[row] if rows else str(row), style="bold")]
         for column in range(min(width, COLUMNS)):
             number = float(matrix[row, column])
-            cells.append(Text(show(number, 3), style=colour(number, top)))
+            cells.append(Text(short(number, 3), style=colour(number, top)))
         table.add_row(*cells)
     if height > ROWS or width > COLUMNS:
         table.caption = f"{height} × {width}; the first {min(height, ROWS)} × {min(width, COLUMNS)}"

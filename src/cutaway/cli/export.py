@@ -8,7 +8,7 @@ import typer
 from cutaway.cli.options import Folder
 from cutaway.cli.outputs import Force
 from cutaway.errors import ExportError
-from cutaway.report import size
+from cutaway.numbers import size
 
 Format = Literal["ctranslate2", "argos", "huggingface", "onnx"]
 

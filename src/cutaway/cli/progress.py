@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from cutaway.report import duration
+from cutaway.numbers import duration, figures, short
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -45,7 +45,7 @@ def plain(event: "Event") -> None:
         case Updated() if event.update % 100 == 0:
             typer.echo(
                 f"update {event.update:>6}  epoch {event.epoch + event.share:6.2f}  "
-                f"loss {event.loss:.4f}  rate {event.rate:.2e}  "
+                f"loss {event.loss:.4f}  rate {short(event.rate, 3)}  "
                 f"{event.tokens_per_second:,.0f} tokens/s  {duration(event.seconds_left)} left"
             )
         case Validated():
@@ -130,7 +130,7 @@ class LiveView:
         if self.last is not None:
             line = Text(f"  loss {self.last.loss:7.4f}  ")
             line.append(sparkline(self.losses, CURVE), style="cyan")
-            line.append(f"  rate {self.last.rate:.2e}", style="dim")
+            line.append(f"  rate {short(self.last.rate, 3)}", style="dim")
             parts.append(line)
         if self.scores:
             parts.append(self._scores())
@@ -146,7 +146,7 @@ class LiveView:
         for name in ("validation", *names):
             table.add_column(name, justify="right", style="dim" if name == "validation" else None)
         for event in self.scores[-SCORES:]:
-            values = [f"{event.metrics[name]:.4g}" for name in names if name in event.metrics]
+            values = [short(event.metrics[name]) for name in names if name in event.metrics]
             table.add_row(str(event.update), *values, style="green" if event.best else None)
         return table
 
@@ -187,8 +187,3 @@ def started(event: Any) -> str:
         f"{event.parameters['total']:,} parameters, {event.updates:,} updates, "
         f"{event.epochs:.1f} epochs"
     )
-
-
-def figures(metrics: dict[str, float]) -> str:
-    """`loss 1.234  bleu 39.1`."""
-    return "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())

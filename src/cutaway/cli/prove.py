@@ -7,6 +7,7 @@ import typer
 
 from cutaway.cli.explain import ONE_SENTENCE, open_trace
 from cutaway.cli.options import model_folder
+from cutaway.numbers import short
 
 
 def prove(
@@ -42,7 +43,7 @@ def prove(
     if proof.missing:
         typer.echo(f"not kept     {proof.missing:,}")
     typer.echo(f"sources      {proof.sources:,}  (parameters, inputs, literals, random draws)")
-    typer.echo(f"max error    {proof.max_error:.2f} of the bound of rounding  {proof.worst}")
+    typer.echo(f"max error    {short(proof.max_error, 2)} of the bound of rounding  {proof.worst}")
     for name, count in sorted(proof.opaque.items()):
         typer.echo(f"opaque operation {name}: {count:,} cells")
     for why, count in sorted(proof.unreadable.items()):

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from cutaway.numbers import short
+
 if TYPE_CHECKING:
     from cutaway.glass import Trace
     from cutaway.training.replay import Replayed
@@ -45,9 +47,9 @@ def report(found: "Replayed") -> list[str]:
         f"update {facts['update']:,} of {facts['updates']:,}, epoch {facts['epoch']}: "
         f"{sentences:,} sentences in {batches} batch{'es' if batches > 1 else ''}, "
         f"{facts['tokens']:,} target tokens",
-        f"loss {facts['loss']:.6g} per token, gradient norm {facts['norm']:.6g}"
-        + (f", shortened to {facts['shortened']:.4g} of it" if facts["shortened"] < 1 else "")
-        + f", rate {facts['rate']:.6g}",
+        f"loss {short(facts['loss'], 6)} per token, gradient norm {short(facts['norm'], 6)}"
+        + (f", shortened to {short(facts['shortened'])} of it" if facts["shortened"] < 1 else "")
+        + f", rate {short(facts['rate'], 6)}",
     ]
     compared = []
     if agreement.lines:
@@ -58,7 +60,7 @@ def report(found: "Replayed") -> list[str]:
         how = (
             "equal bit for bit"
             if agreement.identical
-            else f"different by at most {agreement.largest:.2g}"
+            else f"different by at most {short(agreement.largest, 2)}"
         )
         compared.append(f"the weights after update {agreement.state:,} are {how}")
     lines.append(
@@ -67,11 +69,11 @@ def report(found: "Replayed") -> list[str]:
     if agreement.exact is False:
         lines.append(
             f"the replay differs from the run in the last bits (largest relative difference "
-            f"{agreement.worst:.2g})"
+            f"{short(agreement.worst, 2)})"
         )
     lines += [f"environment differs from the run's: {line}" for line in found.environment]
     lines.append(
         f"recorded with explicit attention: weights differ from the run's by at most "
-        f"{drift.largest:.2g} ({drift.where}); key biases by {drift.key_biases:.2g}"
+        f"{short(drift.largest, 2)} ({drift.where}); key biases by {short(drift.key_biases, 2)}"
     )
     return lines

@@ -15,6 +15,7 @@ from cutaway.config.run import (
     TokenizerConfig,
     TrainConfig,
 )
+from cutaway.numbers import short
 
 LEAST_POSITIONS = 256  # of the position table, if data.max_length is smaller
 
@@ -53,7 +54,9 @@ def dumped(config: RunConfig, chosen: Mapping[str, Any] | None = None) -> str:
 
 
 def _line(name: str, value: Any, about: str, here: Any = None) -> str:
-    remark = f" (here {here:.3g})" if isinstance(here, float) else f" (here {here})" if here else ""
+    if isinstance(here, float):
+        here = short(here, 3)
+    remark = f" (here {here})" if here else ""
     return f"{name} = {json.dumps(value, ensure_ascii=False)}  # {about}{remark}"
 
 

@@ -18,12 +18,12 @@ from torch import Tensor
 from cutaway.errors import NotFoundError, TraceError
 from cutaway.glass.address import parse
 from cutaway.glass.diff import diff as compare
-from cutaway.glass.numbers import plain
 from cutaway.glass.prove import prove as recompute
 from cutaway.glass.store import bundle as stream
 from cutaway.glass.store import header, raw
 from cutaway.glass.trace import Trace
 from cutaway.glass.values import DTYPES, Buffer
+from cutaway.numbers import plain
 
 CELLS = 1 << 22  # the largest window one call returns
 SEEN = 1 << 28  # the largest matrix a picture is made of

@@ -8,6 +8,7 @@ import torch
 
 from cutaway.glass.address import spell
 from cutaway.glass.values import Value
+from cutaway.numbers import short
 
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
@@ -52,10 +53,10 @@ class Difference:
 
     def __repr__(self) -> str:
         if self.first is None:
-            return f"<Difference: none in {self.compared} values, largest {self.largest:.2g}>"
+            return f"<Difference: none in {self.compared} values, largest {short(self.largest, 2)}>"
         return (
             f"<Difference: {len(self.partings)} of {self.compared} values, first "
-            f"{self.first.address}: {self.first.ours:.6g} and {self.first.theirs:.6g}>"
+            f"{self.first.address}: {short(self.first.ours, 6)} and {short(self.first.theirs, 6)}>"
         )
 
 

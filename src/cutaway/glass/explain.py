@@ -10,12 +10,12 @@ from cutaway.glass.address import Cell
 from cutaway.glass.evaluator import evaluate
 from cutaway.glass.expr import Expr, Node, Reduction, at_cell
 from cutaway.glass.mathml import mathml
-from cutaway.glass.numbers import plain, show
 from cutaway.glass.reads import Operands, behind, named_cell
 from cutaway.glass.rules import Rule
 from cutaway.glass.values import Value
 from cutaway.glass.words import fill, words
 from cutaway.glass.write import Token, Writer
+from cutaway.numbers import plain, short
 
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
@@ -187,11 +187,11 @@ def explain(trace: "Trace", address: str, *, terms: int = 4) -> Explanation:
         rule, args = trace.rule(cell.value)
     held = trace.numbers(cell.value)
     value = float(held[cell.indices])
-    opening = f"{show(value)} = "
+    opening = f"{short(value)} = "
     if rule.expr is None:
         what = words(rule.name)["en"]
         return Explanation(
-            trace, cell, through, rule, value, None, [[Token(f"{show(value)}: {what}")]]
+            trace, cell, through, rule, value, None, [[Token(f"{short(value)}: {what}")]]
         )
     inputs = [trace.values[arg] for arg in args]
     try:

@@ -1,7 +1,7 @@
 """Rules as formulas: MathML in which {out}, {0}, {1}, … stand for names."""
 
 from cutaway.glass.expr import Arg, At, Cast, Expr, Fold, Kth, Let, Op, op
-from cutaway.glass.numbers import root
+from cutaway.numbers import root, short
 
 _LETTERS = {
     1: ("i",),
@@ -162,4 +162,4 @@ def _number(value: float) -> str:
     inside = root(value)
     if inside is not None:
         return f"<msqrt><mn>{inside}</mn></msqrt>"
-    return f"<mn>{value:.6g}</mn>"
+    return f"<mn>{short(value, 6)}</mn>"

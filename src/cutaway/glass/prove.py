@@ -16,6 +16,7 @@ from cutaway.glass.functions import Array, round_to
 from cutaway.glass.rules import Rule
 from cutaway.glass.unwritten import unwritten
 from cutaway.glass.values import Value
+from cutaway.numbers import short
 
 if TYPE_CHECKING:
     from cutaway.glass.trace import Trace
@@ -66,7 +67,7 @@ class Proof:
             f"{self.copies:,} views and copies, {self.constants:,} constants), "
             f"{sum(self.opaque.values()):,} opaque, "
             f"{sum(self.unexplained.values()):,} unexplained, "
-            f"largest error {self.max_error:.2g} of the bound"
+            f"largest error {short(self.max_error, 2)} of the bound"
             f"{'; ' + self.stopped if self.stopped else ''}>"
         )
 

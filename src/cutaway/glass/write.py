@@ -24,7 +24,7 @@ from cutaway.glass.expr import (
     substitute,
 )
 from cutaway.glass.functions import Array
-from cutaway.glass.numbers import root, show
+from cutaway.numbers import root, short
 
 FEW = 6  # a sum of so many terms is written out
 
@@ -42,7 +42,7 @@ class Token:
 def constant(value: float) -> str:
     """A constant of the program."""
     inside = root(value)
-    return show(value) if inside is None else f"√{inside}"
+    return short(value) if inside is None else f"√{inside}"
 
 
 class Writer:
@@ -120,7 +120,7 @@ class Writer:
             case "where", (test, yes, no):
                 return self._where(test, yes, no, level)
             case ("inf" | "-inf" | "nan") as head, _:
-                return [Token(_signed(show(float(head)), level))]
+                return [Token(_signed(short(float(head)), level))]
             case head, (left, right) if head in _INFIX:
                 sign = Token(f" {_INFIX[head]} ")
                 return _grouped([*self.write(left, 2), sign, *self.write(right, 2)], level > 0)
@@ -138,7 +138,7 @@ class Writer:
         ):
             return self.write(expr.default, level)
         value = float(array[indices])
-        return [Token(_signed(show(value), level), expr.operand, indices, value)]
+        return [Token(_signed(short(value), level), expr.operand, indices, value)]
 
     def _root(self, inside: Expr) -> list[Token]:
         inner = self.write(inside)
@@ -156,7 +156,7 @@ class Writer:
         if not self.inside:
             line = [Token(f"{expr.name} = "), *self.write(expr.value)]
             if not isinstance(expr.value, At):
-                line.append(Token(f" = {show(value)}"))
+                line.append(Token(f" = {short(value)}"))
             self.lines.append(line)
         return self.write(substitute(expr.body, {expr.name: number(value)}), level)
 

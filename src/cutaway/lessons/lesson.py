@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from cutaway.glass import Trace
-from cutaway.glass.numbers import plain
 from cutaway.lessons.inputs import LessonInputs
 from cutaway.lessons.texts import LocalizedText as LocalizedText
 from cutaway.lessons.texts import texts
+from cutaway.numbers import plain
 
 Numbers = Tensor | Sequence[Any]
 

@@ -9,11 +9,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cutaway.glass.numbers import colour, fixed
 from cutaway.lessons.lesson import Claim, Matrix, Picture, Step, localized
 from cutaway.lessons.paragraph import Paragraph
 from cutaway.lessons.section import Sections
 from cutaway.lessons.texts import joined
+from cutaway.numbers import colour, fixed
 
 MOST_COLUMNS = 40  # columns shown of a wide matrix
 PLOT_WIDTH, PLOT_HEIGHT = 64, 14

@@ -11,7 +11,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["GENERATOR", "bars", "block", "curve", "document", "duration", "facts", "size", "table"]
+from cutaway.numbers import short
+
+__all__ = ["GENERATOR", "bars", "block", "curve", "document", "facts", "table"]
 
 
 GENERATOR = '<meta name="generator" content="Cutaway">'  # by which a report is known as ours
@@ -95,12 +97,13 @@ def curve(points: Sequence[tuple[float, float]], title: str, unit: str) -> str:
     drawn = (
         f'<line class="grid" x1="{left}" x2="{width}" y1="{ground}" y2="{ground}"/>'
         f'<line class="grid" x1="{left}" x2="{width}" y1="10" y2="10"/>'
-        f'<text x="0" y="{ground}">{low:.4g}</text><text x="0" y="14">{high:.4g}</text>'
-        f'<text x="{left}" y="{height - 4}">{first:g}</text>'
-        f'<text x="{width}" y="{height - 4}" text-anchor="end">{last:g} {escape(unit)}</text>'
+        f'<text x="0" y="{ground}">{short(low)}</text><text x="0" y="14">{short(high)}</text>'
+        f'<text x="{left}" y="{height - 4}">{short(first, 6)}</text>'
+        f'<text x="{width}" y="{height - 4}" text-anchor="end">{short(last, 6)} {escape(unit)}'
+        "</text>"
         f'<polyline points="{line}"/>'
     )
-    described = f"{title}: from {points[0][1]:.4g} to {points[-1][1]:.4g}"
+    described = f"{title}: from {short(points[0][1])} to {short(points[-1][1])}"
     return _figure(title, described, width, height, drawn)
 
 
@@ -110,28 +113,3 @@ def _figure(title: str, described: str, width: int, height: int, drawn: str) -> 
         f'<svg role="img" aria-label="{escape(described)}" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}">{drawn}</svg></figure>'
     )
-
-
-def size(count: int) -> str:
-    """A number of bytes: 1536 → 1.5 KB, in steps of 1024."""
-    amount = float(count)
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if amount < 1024:
-            return (
-                f"{amount:.0f} {unit}"
-                if amount >= 100 or unit == "bytes"
-                else f"{amount:.1f} {unit}"
-            )
-        amount /= 1024
-    return f"{amount:.1f} TB"
-
-
-def duration(seconds: float) -> str:
-    """A time: 7 s, 1 min 15 s, 1 h 07 min."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min"

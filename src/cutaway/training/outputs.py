@@ -13,6 +13,7 @@ from torch import Tensor
 from cutaway.artifact.folder import ModelFolder, write_model_folder
 from cutaway.artifact.snapshots import read_index, write_snapshot
 from cutaway.config import RunConfig
+from cutaway.numbers import figures
 from cutaway.training.checkpoint import save_checkpoint
 from cutaway.training.events import Note, Sampled, Saved, Validate, Validated, Watch
 from cutaway.training.identity import identity
@@ -318,7 +319,7 @@ class RunOutputs:
         self.watch(
             Note(
                 f"average of the last {len(self.tail)}: "
-                + ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+                + figures(metrics, ", ")
                 + (", kept" if better else ", the best single one is better")
             )
         )

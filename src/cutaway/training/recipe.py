@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 from cutaway.config import ModelConfig, TrainConfig
+from cutaway.numbers import short
 
 LARGE = 512  # d_model
 WARMUP, LONG_WARMUP = 800, 4000
@@ -43,6 +44,6 @@ def described(epochs: int, updates: int, tokens: int) -> str:
         return text
     times = USUAL_EPOCHS / epochs
     return (
-        f"{text}; {USUAL_EPOCHS} epochs are usual in the literature, {times:.2g} times as long: "
-        f"give --epochs {USUAL_EPOCHS} if there is time"
+        f"{text}; {USUAL_EPOCHS} epochs are usual in the literature, "
+        f"{short(times, 2)} times as long: give --epochs {USUAL_EPOCHS} if there is time"
     )

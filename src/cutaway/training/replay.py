@@ -18,7 +18,7 @@ from torch import Tensor
 from cutaway.corpus import Batch
 from cutaway.errors import InputError, TrainingError
 from cutaway.glass import Trace, record
-from cutaway.report import size
+from cutaway.numbers import size
 from cutaway.training.checkpoint import read_checkpoint, update_of
 from cutaway.training.environment import choose_device, describe, differences
 from cutaway.training.history import Leg, start_hash

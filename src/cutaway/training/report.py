@@ -10,6 +10,7 @@ from typing import Any
 from cutaway.config import RunConfig
 from cutaway.corpus.opening import FIRST_PAIR
 from cutaway.corpus.parts import Rows
+from cutaway.numbers import short
 from cutaway.report import curve, document, facts, table
 from cutaway.training.prepare import Prepared
 from cutaway.training.run_record import SOURCE_PATHS
@@ -47,7 +48,7 @@ def write_report(
     ]
     parts = [
         "<h1>Training report</h1><h2>Scores of the saved model</h2>",
-        facts((name, f"{value:.4f}") for name, value in metrics.items()),
+        facts((name, short(value)) for name, value in metrics.items()),
         f"<h2>Curves</h2>{drawn}",
         sentences(prepared.validation_rows, outputs),
         "<h2>Data</h2>",
@@ -96,6 +97,6 @@ def sentences(rows: Rows, outputs: Sequence[str]) -> str:
         ("Best validation sentences", sorted(judged[-SHOWN:], reverse=True)),
     ):
         head = ("alike", "source", "reference", "output")
-        body = [(f"{100 * share:.0f} %", *texts) for share, *texts in chosen]
+        body = [(f"{share:.0%}", *texts) for share, *texts in chosen]
         parts.append(f"<h2>{heading}</h2>{table(head, body)}")
     return "".join(parts)

@@ -26,6 +26,7 @@ from cutaway.artifact.places import ended, finished, refuse_foreign, run_folder
 from cutaway.artifact.snapshots import forget_after, snapshot_updates
 from cutaway.config import RunConfig
 from cutaway.errors import CheckpointError, TrainingError
+from cutaway.numbers import short
 from cutaway.training.checkpoint import Checkpoint, forget_states, load_checkpoint, set_aside
 from cutaway.training.environment import claim_device, describe, differences
 from cutaway.training.events import Note, Started, Validate, Watch
@@ -278,7 +279,9 @@ class Run:
         if updates == self.trainer.updates or any(line.startswith(asked) for line in changed):
             return
         epochs = updates / self.trainer.updates_per_epoch
-        self.watch(Note(f"the run keeps its {updates:,} updates, now {epochs:.3g} epochs", True))
+        self.watch(
+            Note(f"the run keeps its {updates:,} updates, now {short(epochs, 3)} epochs", True)
+        )
         self.trainer.set_length(updates)
 
     def _announce(self, resumed: bool) -> None:

@@ -1,15 +1,17 @@
-"""How a number is written and coloured in text, the same everywhere.
+"""How a number is written for people and coloured, the same in terminal, reports and notebooks.
 
 A true minus sign, ∞ as itself, NaN as NaN. Colours are those of the page: blue below zero, orange
-above.
+above. Counts are written with `:,`, shares with `:.1%`, losses and probabilities in a column with
+a fixed number of decimals; everything else that was measured goes through `short`.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 
-def show(value: float, digits: int = 4) -> str:
+def short(value: float, digits: int = 4) -> str:
     """A number with so many significant digits: 0.1235, −2, 1.5e−7."""
     if not math.isfinite(value):
         return _endless(value)
@@ -24,14 +26,44 @@ def show(value: float, digits: int = 4) -> str:
 
 
 def fixed(value: float, digits: int) -> str:
-    """A number with so many decimals, as a column of a table wants it; a smaller one by `show`."""
+    """A number with so many decimals, as a column of a table wants it; a smaller one by `short`."""
     if not math.isfinite(value):
         return _endless(value)
     if float(value).is_integer() and abs(value) < 1e9:
         digits = 0
     elif abs(value) < 10**-digits:
-        return show(value, 2)
+        return short(value, 2)
     return f"{value:.{digits}f}".replace("-", "−")
+
+
+def figures(metrics: Mapping[str, float], between: str = "  ") -> str:
+    """Scores in one line: `loss 1.234  bleu 39.1`."""
+    return between.join(f"{name} {short(value)}" for name, value in metrics.items())
+
+
+def size(count: int) -> str:
+    """A number of bytes: 1536 → 1.5 KB, in steps of 1024."""
+    amount = float(count)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if amount < 1024:
+            return (
+                f"{amount:.0f} {unit}"
+                if amount >= 100 or unit == "bytes"
+                else f"{amount:.1f} {unit}"
+            )
+        amount /= 1024
+    return f"{amount:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """A time: 7 s, 1 min 15 s, 1 h 07 min."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min"
 
 
 def root(value: float) -> int | None:
