@@ -58,20 +58,41 @@ class Watched:
 
     def go(self, url: str) -> None:
         """Open an address and wait until the page has drawn itself."""
-        self.page.goto(url)
-        self.settled()
+        page, _, place = url.partition("#")
+        if self.page.url.partition("#")[0].rstrip("/") == page.rstrip("/"):
+            self.hash(f"#{place}")  # the same document: nothing is loaded
+        else:
+            self.page.goto(url)
+            self.settled()
 
     def settled(self) -> None:
-        """Wait until nothing is under way."""
-        self.page.wait_for_function(
-            "() => !document.body.classList.contains('busy')"
-            " && document.querySelector('#stage').childElementCount > 0"
-        )
+        """Wait until nothing is being fetched or drawn."""
+        self.page.wait_for_selector("#columns[aria-busy=false]", state="attached")
         self.page.wait_for_load_state("networkidle")
 
     def hash(self, text: str) -> None:
-        """Go to a place by its URL, as a link would."""
-        self.page.evaluate("hash => { location.hash = hash; }", text)
+        """Go to a place by its URL, as a link would, and wait until it is drawn."""
+        self.page.evaluate(
+            """hash => new Promise((resolve) => {
+              const before = location.hash;
+              addEventListener('hashchange', resolve, { once: true });
+              location.hash = hash;
+              if (location.hash === before) resolve();
+            })""",
+            text,
+        )
+        self.settled()
+
+    def write(self, selector: str, text: str) -> None:
+        """Type over what stands in a box; Firefox's driver types behind it where it is a number."""
+        self.page.press(selector, "ControlOrMeta+a")
+        self.page.locator(selector).press_sequentially(text)
+
+    def table(self, address: str) -> None:
+        """Wait until the table shows this matrix, and all numbers of its window."""
+        self.page.wait_for_selector(
+            f"cut-table[aria-busy=false] table[aria-label='{address}'] td[aria-selected]"
+        )
 
     def inspect(self, address: str) -> dict[str, str]:
         """Open a cell by its address; what the inspector says about it."""

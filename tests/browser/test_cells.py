@@ -52,6 +52,7 @@ def click_through(watched: Watched, trace: Trace, addresses: list[str], seed: in
         shape = trace.value(address).shape
         first = f"{address}[{','.join(str(generator.randrange(size)) for size in shape)}]"
         compare(trace, first, watched.inspect(first))
+        watched.table(address)
         cells = watched.page.locator("cut-table td")
         for place in generator.sample(range(cells.count()), min(CLICKS, cells.count())):
             cells.nth(place).click()

@@ -78,12 +78,8 @@ def test_a_large_matrix_shows_its_numbers_wherever_it_is_opened(
     ):
         at = f"{address}[{','.join(map(str, index))}]"
         compare(large, at, watched.inspect(at))
-        watched.page.wait_for_function(
-            "text => document.querySelector('cut-table td[aria-selected=true]')?.textContent"
-            " && document.querySelector('.matrix h2').textContent.startsWith(text)",
-            arg=address,
-        )
         watched.settled()
+        watched.table(address)
         tensor = large[address].tensor
         cells = table(watched)
         assert len(cells) >= 80  # what fits the window, not the cell alone
@@ -107,7 +103,7 @@ def test_scrolling_a_large_matrix_fetches_what_comes_into_view(
     watched.page.on("response", lambda answer: fetched.append(len(answer.body())))
     watched.page.evaluate("() => document.querySelector('.table-frame').scrollTo(40000, 900)")
     watched.page.wait_for_function("() => document.querySelector('cut-table').left > 500")
-    watched.settled()
+    watched.table("logits")
     for row, col, text in table(watched):
         value = large["logits"].tensor[row, col].item()
         assert shown(text) == pytest.approx(value, rel=6e-2)
@@ -166,12 +162,11 @@ def test_the_end_of_a_large_matrix_is_reached_by_key_and_by_wheel(
     page.focus("cut-table td[aria-selected=true]")
     page.keyboard.press("Control+End")
     watched.inspected(f"embedding.weight[{WORDS - 1},{WIDTH - 1}]")
-    page.wait_for_selector("cut-table td[aria-selected=true]")
-    watched.settled()
+    watched.table("embedding.weight")
     assert table(watched)[-1][:2] == (WORDS - 1, WIDTH - 1)
     page.keyboard.press("Control+Home")
     watched.inspected("embedding.weight[0,0]")
     page.evaluate("() => document.querySelector('.table-frame').scrollTo(1e6, 1e6)")
     page.wait_for_function("() => document.querySelector('cut-table').top > 500")
-    watched.settled()
+    watched.table("embedding.weight")
     assert table(watched)[-1][:2] == (WORDS - 1, WIDTH - 1)

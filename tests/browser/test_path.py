@@ -64,6 +64,7 @@ def test_a_path_leads_down_to_a_weight_and_every_step_is_an_operand(
     for upper, lower in itertools.pairwise(path):
         assert page.evaluate(MADE_OF, [lower, upper]), (lower, upper)
     shared = page.url  # the path is in the address
+    page.goto("about:blank")
     watched.go(shared)
     assert cards(watched) == path
     assert watched.complaints == []

@@ -144,7 +144,7 @@ def test_the_button_plays_to_the_end_and_numbers_open_their_cells(
     page.click("#play-back")
     page.click(".play-caption .num")
     watched.inspected(f"{CROSS}.scores{AT}")
-    assert page.is_hidden("cut-play")
+    page.wait_for_selector("cut-play", state="hidden")
 
 
 def test_without_motion_the_frames_stand_in_a_strip(

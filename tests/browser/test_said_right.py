@@ -167,7 +167,6 @@ def test_names_of_the_recorder_are_not_shown_to_learners(
     watched.go(f"{served[0]}#/{place.replace('?', '?lang=en&')}")
     page = watched.page
     page.wait_for_selector("cut-equation .tile-name")
-    page.wait_for_timeout(300)
     names = page.locator("cut-equation .tile-name").all_inner_texts()
     names += page.locator(".matrix .hint, .matrix h2 b, cut-inspector h2 b").all_inner_texts()
     names += page.locator(".operands li span").all_inner_texts()
@@ -270,7 +269,7 @@ def walk(watched: Watched, url: str, step: int) -> str:
     page.goto("about:blank")
     watched.go(f"{url}#/walk?lang=en&text={TEXT}&walk={step}")
     page.click("#reveal")
-    page.wait_for_selector("#cell-value")
+    watched.settled()
     return str(page.get_attribute("cut-inspector", "data-address"))
 
 
@@ -352,7 +351,26 @@ def test_pieces_that_begin_a_word_are_marked_in_lists(
     best = run.served.trace["probabilities"].tensor[0, 1].topk(8).indices.tolist()
     pieces = session.translator.target_tokenizer.pieces(best)
     assert any(piece.startswith("▁") for piece in pieces)
+    watched.page.wait_for_selector(".choices > li > .piece")
     assert watched.page.locator(".choices > li > .piece").all_inner_texts() == pieces
+
+
+def test_a_variable_called_update_is_none_of_the_optimizers(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    """AddNorm calls what it adds `update`; the layer's output has that name besides its own."""
+    page = watched.page
+    look(watched, served[0], "encoder.layers.0.feed_forward.output[0,1,2]")
+    assert page.inner_text("cut-inspector h2 span") == "Encoder 1 · feed-forward · output"
+    look(watched, served[0], "encoder.layers.0.feed_forward_add_norm.added[0,1,2]")
+    page.wait_for_selector("cut-equation .tile-name")
+    shown = page.locator("cut-equation .tile-name, .operands li").all_inner_texts()
+    assert any("output" in text for text in shown)
+    assert not any("update" in text for text in shown), shown
+    place = "decoder.layers.0.feed_forward.W_1.weight"
+    watched.go(f"{served[0]}#/training?lang=en&text={TEXT}&phase=update&at={place}.after[0,0]")
+    watched.inspected(f"{place}.after[0,0]")
+    assert "W_1.weight.after" in page.inner_text("cut-inspector h2 span")
 
 
 def test_a_cell_is_named_as_a_person_would(watched: Watched, served: tuple[str, Session]) -> None:

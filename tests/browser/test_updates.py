@@ -51,7 +51,7 @@ def test_an_update_is_chosen_and_shown_as_python_has_it(
     url, session = page_of_run
     page = watched.page
     watched.go(f"{url}#/training?lang=en")
-    page.fill(".update [name=update]", str(SHOWN))
+    watched.write(".update [name=update]", str(SHOWN))
     page.wait_for_selector(
         ".plan:has-text('the checkpoint after update 11; updates to make again before it: 1.')"
     )

@@ -65,6 +65,7 @@ def test_next_and_back_move_one_word_and_the_browser_follows(
     pieces = session.translate(TEXT)["pieces"]
     page.click("#next")
     page.wait_for_selector("[data-step='1'][aria-current=step]")
+    watched.settled()
     assert page.inner_text(".so-far").startswith("<start> " + pieces[0].lstrip("▁"))
     page.click("#back")
     page.wait_for_selector("[data-step='0'][aria-current=step]")
@@ -81,6 +82,7 @@ def test_probabilities_are_those_of_the_model(
     row = run.served.trace["probabilities"].tensor[0, 2]
     best = row.topk(8)
     words = session.translator.target_tokenizer.pieces(best.indices.tolist())
+    watched.page.wait_for_selector(".choices > li > .piece")
     shown = watched.page.locator(".choices > li > .piece").all_inner_texts()
     assert shown == [word.replace("▁", "␣") if word == "▁" else word for word in words]
     percent = watched.page.locator(".choices > li .p").first.inner_text()
@@ -123,6 +125,7 @@ def test_the_beam_is_a_tree_with_its_scores(watched: Watched, served: tuple[str,
     url, session = served
     watched.go(f"{url}#/translate?lang=en&text={TEXT}&beam=3")
     tree = session.translate(TEXT, beam=3)["tree"]
+    watched.page.wait_for_selector(".beam-tree .node.won")
     assert watched.page.locator(".beam-tree .node").count() == len(tree["nodes"])
     assert (
         watched.page.locator(".beam-tree .node.won").count()
@@ -140,7 +143,7 @@ def test_from_the_map_to_a_cell_and_on_to_the_end(
     page.click("[data-place='decoder.layers.0.cross_attention']")
     page.wait_for_selector("[data-value='decoder.layers.0.cross_attention.scores'] .picture")
     page.click("[data-value='decoder.layers.0.cross_attention.scores'] .picture >> nth=0")
-    page.wait_for_selector("#cell-value")
+    watched.settled()
     visited = []
     for _ in range(40):
         at = page.get_attribute("cut-inspector", "data-address") or ""
@@ -169,6 +172,7 @@ def test_the_keyboard_alone(watched: Watched, served: tuple[str, Session]) -> No
     watched.inspected(f"{WEIGHTS}[0,0,1,2]")
     page.keyboard.press("ArrowDown")
     watched.inspected(f"{WEIGHTS}[0,0,2,2]")
+    watched.settled()
     label = page.evaluate("() => document.activeElement.getAttribute('aria-label')")
     assert re.match(r"query '.+', key '.+', weights \+", label), label
     page.keyboard.press("End")
@@ -289,6 +293,7 @@ def test_two_models_stand_side_by_side_with_their_difference(
     page.click(".pair [type=submit]")
     page.wait_for_selector(".compare-body p.result")
     assert "othermodel=younger" in page.url
+    watched.settled()
     runs = [session.translate(TEXT, model=name) for name in ("", "younger")]
     assert runs[0]["output"] != runs[1]["output"]
     fed = session.translate(TEXT, model="younger", target=runs[0]["output"])  # the same words
@@ -317,6 +322,7 @@ def test_a_mask_is_moved_and_moved_back(watched: Watched, served: tuple[str, Ses
     weight = session.run(run["key"]).served.trace[f"{attention}.weights"].tensor[0, 1, 2, 3]
     value = watched.inspected(f"{attention}.weights[0,1,2,3]")["value"]
     assert float(value) == pytest.approx(float(weight), abs=1e-6)
+    watched.settled()
     page.click(".change summary")
     page.click("#mask-left")
     page.wait_for_function("() => !location.hash.includes('change=')")
@@ -546,9 +552,10 @@ def test_a_question_mark_lists_the_keys(watched: Watched, served: tuple[str, Ses
     page = watched.page
     watched.go(f"{served[0]}#/translate?lang=zh&text={TEXT}")
     page.keyboard.press("?")
+    page.wait_for_selector(".keys dt")
     assert page.locator(".keys dt").count() == page.locator(".keys dd:not(:empty)").count() > 8
     page.keyboard.press("Escape")
-    assert page.locator(".keys").count() == 0
+    page.wait_for_selector(".keys", state="detached")
     page.wait_for_selector("#play")
     page.keyboard.press("p")
     page.wait_for_selector("cut-play .play-caption > *")

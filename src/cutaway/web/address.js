@@ -6,19 +6,25 @@ import { symbolOf } from "./symbols.js";
 /** @typedef {import("./trace.js").Trace} Trace */
 /** @typedef {import("./trace.js").Cell} Cell */
 
-/** @param {string} address */
-export function splitAddress(address) {
+/** What the recorder writes after the name of a value that another belongs to, in each phase. */
+const SUFFIXES = {
+  backward: /\.(grad|backward)\b.*$/,
+  update: /\.(grad|after|exp_avg|exp_avg_sq|step|update)\b.*$/
+};
+
+/**
+ * An address in parts. A variable of the forward pass may be called `update` or `step` too: what is
+ * a suffix depends on the phase.
+ * @param {string} address
+ * @param {string} phase
+ */
+export function splitAddress(address, phase) {
   const found = /^(.*?)(\[[^\]]*\])?$/.exec(address);
   const name = found?.[1] ?? address;
-  const cut =
-    /\.(grad|after|exp_avg|exp_avg_sq|step|backward|update)\b.*$/.exec(name)?.index ?? name.length;
+  const suffixes = SUFFIXES[/** @type {keyof typeof SUFFIXES} */ (phase)];
+  const cut = suffixes?.exec(name)?.index ?? name.length;
   const dot = name.slice(0, cut).lastIndexOf(".");
   return { path: name.slice(0, dot + 1), name: name.slice(dot + 1), index: found?.[2] ?? "" };
-}
-
-/** The last name of an address. @param {string} address */
-export function lastName(address) {
-  return splitAddress(address).name;
 }
 
 /**
@@ -64,8 +70,9 @@ export function nameOf(trace, id) {
  * @param {number} id
  */
 export function displayName(trace, id) {
-  const { address, name, op } = trace.values[id];
-  const given = name === "output" ? (aliasOf(trace, id) ?? lastName(address)) : lastName(address);
+  const { address, name, op, phase } = trace.values[id];
+  const own = splitAddress(address, phase).name;
+  const given = name === "output" ? (aliasOf(trace, id) ?? own) : own;
   const [, base, part, call] = /^([^:@~]*)(?::([^~@]*))?(?:[~@](\d+))?/.exec(given) ?? [];
   if (part !== undefined) {
     if (hasWords(`name.${part}`)) return t(`name.${part}`, { name: base });
@@ -95,7 +102,8 @@ export function placeName(trace, address, path) {
   if (!found) return shortAddress(address);
   const from = trace.path(found.id);
   const place = from === path || from === "" ? "" : `${shortAddress(from)} · `;
-  return `${place}${displayName(trace, found.id)}${splitAddress(address).index}`;
+  const { index } = splitAddress(address, trace.values[found.id].phase);
+  return `${place}${displayName(trace, found.id)}${index}`;
 }
 
 /**
@@ -104,9 +112,10 @@ export function placeName(trace, address, path) {
  * @param {number} id
  */
 function aliasOf(trace, id) {
-  const caller = trace.values[id].address.split(".").slice(0, -2).join(".");
+  const { address: own, phase } = trace.values[id];
+  const caller = own.split(".").slice(0, -2).join(".");
   for (const [address, other] of Object.entries(trace.header.aliases ?? {})) {
-    const { path, name } = splitAddress(address);
+    const { path, name } = splitAddress(address, phase);
     if (other === id && name !== "output" && path === (caller && `${caller}.`)) return name;
   }
   return undefined;

@@ -59,6 +59,7 @@ export class App {
     this.begins = false; // a button asked for a film: it plays once it is open
     this.stage = byId("stage");
     this.turn = 0;
+    this.works = 0; // under way
   }
 
   start() {
@@ -69,7 +70,7 @@ export class App {
     // A page that is opened without an address begins with a finished translation.
     const text = this.info.translates ? (this.info.examples?.[0] ?? "") : "";
     startState(preferredLanguage(navigator.language), { text, ...this.info.start });
-    onMove((place, before) => void this.render(place, before));
+    onMove((place, before) => void this.during(this.render(place, before)));
     listen({
       translate: (text) => this.translate(text),
       find: () => this.open(async () => (await import("./find.js")).openFind(this)),
@@ -93,7 +94,23 @@ export class App {
       event.preventDefault(); // numbers asked for while drawing did not come
       this.fail(event.reason);
     });
-    void this.render(where(), where());
+    void this.during(this.render(where(), where()));
+  }
+
+  /**
+   * Say, to readers that cannot see it, that something is still being fetched or drawn.
+   * @param {Promise<any>} work
+   */
+  async during(work) {
+    const columns = byId("columns");
+    this.works += 1;
+    mark(columns, "aria-busy", "true");
+    try {
+      await work;
+    } finally {
+      this.works -= 1;
+      if (!this.works) mark(columns, "aria-busy", "false");
+    }
   }
 
   /** @param {string} text */
@@ -113,12 +130,12 @@ export class App {
 
   /** Open something whose module may still have to come. @param {() => Promise<any>} show */
   open(show) {
-    show().catch((error) => this.fail(error));
+    void this.during(show().catch((error) => this.fail(error)));
   }
 
   redraw() {
     this.drawn.clear();
-    void this.render(where(), where());
+    void this.during(this.render(where(), where()));
   }
 
   /** The run that a place asks for, from memory if it is the one before. @param {Place} place */
@@ -275,8 +292,9 @@ export class App {
 
   /** @param {Session | null} session @param {Focus | null} focus @param {string} place */
   inspect(session, focus, place) {
-    if (session && focus?.index)
-      return void this.inspector.show(session.trace, { id: focus.id, index: focus.index });
+    const show = (/** @type {import("./trace.js").Cell} */ cell) =>
+      this.inspector.show(/** @type {Session} */ (session).trace, cell);
+    if (focus?.index) return void this.during(show({ id: focus.id, index: focus.index }));
     const { turn } = this;
     const { view, step } = where();
     const empty = () => this.inspector.empty(session ? t("inspector.empty") : t("inspector.start"));
@@ -287,11 +305,10 @@ export class App {
         : session && viewOf(view).followsMap
           ? painted().then(() => largestIn(session, place, headOf(session.structure, null)))
           : Promise.resolve(null);
-    void chosen.then((cell) => {
-      if (turn !== this.turn) return;
-      if (session && cell) void this.inspector.show(session.trace, cell);
-      else empty();
+    const shown = chosen.then((cell) => {
+      if (turn === this.turn) return cell ? show(cell) : empty();
     });
+    void this.during(shown);
   }
 
   /**
@@ -303,9 +320,10 @@ export class App {
   drawLater(part, keys, draw) {
     const key = keys.join("|");
     if (!this.changed(part, key)) return;
-    void painted().then(() => {
+    const done = painted().then(() => {
       if (this.drawn.get(part) === key) draw();
     });
+    void this.during(done);
   }
 
   /** @param {string} path */

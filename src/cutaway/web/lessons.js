@@ -60,7 +60,7 @@ export class LessonsElement extends HTMLElement {
     if (!open) stage.toggleAttribute("inert", true);
     const reveal = () => {
       seen.add(asked);
-      if (stage.inert) void this.reveal(step, after, stage);
+      if (stage.inert) app.open(() => this.reveal(step, after, stage));
     };
     fill(
       this,
@@ -177,7 +177,9 @@ export class LessonsElement extends HTMLElement {
   inspect(focus) {
     document.body.classList.toggle("has-cell", Boolean(focus?.index));
     if (focus?.index && this.trace)
-      void this.app.inspector.show(this.trace, { id: focus.id, index: focus.index });
+      void this.app.during(
+        this.app.inspector.show(this.trace, { id: focus.id, index: focus.index })
+      );
     this.app.play(where(), this.trace, focus);
   }
 

@@ -184,6 +184,7 @@ export class PathElement extends HTMLElement {
     };
     const card = (/** @type {typeof cells[0]} */ { address, found }, /** @type {number} */ n) => {
       const cell = /** @type {Cell} */ (found);
+      const { path, index } = splitAddress(address, trace.values[cell.id].phase);
       return h(
         "li",
         {},
@@ -197,8 +198,8 @@ export class PathElement extends HTMLElement {
             onclick: () => to(n)
           },
           h("b", {}, inline(numbers[n])),
-          h("span", {}, `${displayName(trace, cell.id)}${splitAddress(address).index}`),
-          h("small", {}, shortAddress(splitAddress(address).path).replace(/\.$/, "")),
+          h("span", {}, `${displayName(trace, cell.id)}${index}`),
+          h("small", {}, shortAddress(path).replace(/\.$/, "")),
           h("small", {}, labelOf(trace, cell))
         )
       );

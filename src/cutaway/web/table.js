@@ -1,6 +1,6 @@
 /** `<cut-table>`: the matrix in focus as a real table that is walked with the arrow keys. */
 import { css, inkOn } from "./colour.js";
-import { data, fill, h, isDark, painted, t } from "./dom.js";
+import { data, fill, h, isDark, mark, painted, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { short } from "./numbers.js";
 
@@ -201,6 +201,7 @@ export class TableElement extends HTMLElement {
     if (top === this.top && left === this.left) return;
     this.top = top;
     this.left = left;
+    mark(this, "aria-busy", "true");
     if (!this.waiting) {
       this.waiting = true;
       requestAnimationFrame(() => {
@@ -264,7 +265,9 @@ export class TableElement extends HTMLElement {
           cell.setAttribute("aria-label", label.join(", "));
         })
       );
+      mark(this, "aria-busy", "false");
     };
+    mark(this, "aria-busy", "true");
     const turn = ++this.turn;
     if (trace.here(sheet.id)) write();
     else

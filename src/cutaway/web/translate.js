@@ -338,18 +338,16 @@ export class TranslateElement extends HTMLElement {
   /** The hypotheses of the beam, drawn once the module for it is here. @param {any} tree @param {App} app */
   tree(tree, app) {
     const box = h("div");
-    void import("./tree.js").then(({ beamTree }) =>
-      fill(
-        box,
-        beamTree(tree, {
-          open: (step, token) =>
-            go({ step: String(step), at: `probabilities[0,${step},${token}]` }),
-          take: app.info.served
-            ? (tokens) => go({ prefix: tokens.join(","), step: String(tokens.length - 1) })
-            : null
-        })
-      )
-    );
+    app.open(async () => {
+      const { beamTree } = await import("./tree.js");
+      const drawn = beamTree(tree, {
+        open: (step, token) => go({ step: String(step), at: `probabilities[0,${step},${token}]` }),
+        take: app.info.served
+          ? (tokens) => go({ prefix: tokens.join(","), step: String(tokens.length - 1) })
+          : null
+      });
+      fill(box, drawn);
+    });
     return box;
   }
 
