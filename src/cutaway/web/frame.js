@@ -84,7 +84,11 @@ export function drawFrame(place, info, views) {
     byId(id).setAttribute("aria-label", t(`button.${id}`));
     byId(id).title = t(`button.${id}`);
   }
-  fill(byId("model-name"), info.name ?? "", ...(info.siblings ?? []).map((name) => sibling(name, place)));
+  fill(
+    byId("model-name"),
+    info.name ?? "",
+    ...(info.siblings ?? []).map((name) => sibling(name, place))
+  );
   byId("sentence").hidden = !info.served || !info.translates;
   const link = (/** @type {string} */ view) =>
     h(
