@@ -41,7 +41,7 @@ def test_check_reports_with_a_real_probe_and_a_page(corpus: Path, tmp_path: Path
     assert "449 pairs read, 448 kept (removed: duplicate 1)" in output
     assert "validation in train 448 448 448 448" in output
     assert "scores on them measure memorisation" in output
-    for said_twice in ("Measured by", "target tokens per second", "(3 epochs)", "unseen words"):
+    for said_twice in ("Measured by", "target tokens per second", "(3 epochs)", "unseen"):
         assert said_twice in output
         assert said_twice in page.read_text(encoding="utf-8")
 

@@ -11,6 +11,7 @@ from cutaway.artifact.folder import ModelFolder
 from cutaway.config import ModelConfig
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
+from tests.decode.helpers import padded
 
 DICTIONARY = {
     "the": "le",
@@ -115,8 +116,8 @@ def trained_folder(norm: Literal["pre", "post"] = "pre", *, sides: bool = False)
     language = "fr" if sides else None
     for step in range(STEPS):
         batch = texts[step * 31 % 3900 :][:31]
-        source = _padded([cut.encode(text, end=True, language=language) for text in batch])
-        target = _padded([other.encode(translated(text), start=True, end=True) for text in batch])
+        source = padded([cut.encode(text, end=True, language=language) for text in batch])
+        target = padded([other.encode(translated(text), start=True, end=True) for text in batch])
         logits = model(source, target[:, :-1])
         loss = torch.nn.functional.cross_entropy(
             logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0
@@ -132,11 +133,6 @@ def trained_folder(norm: Literal["pre", "post"] = "pre", *, sides: bool = False)
         languages=("en", "fr"),
         card="# Word for word\n",
     )
-
-
-def _padded(rows: list[list[int]]) -> torch.Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
 
 
 def fingerprint(model: Transformer) -> str:

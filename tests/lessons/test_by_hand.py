@@ -23,7 +23,7 @@ from cutaway.lessons.by_hand_model import (
 )
 from cutaway.lessons.lesson import Matrix
 from tests.lessons.helpers import matrices, steps_of
-from tests.model.test_golden import to_the_digits
+from tests.model.golden import to_the_digits
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "golden.json").read_text(encoding="utf-8")

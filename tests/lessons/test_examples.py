@@ -16,7 +16,7 @@ from cutaway.lessons.self_attention_model import SENTENCE, SelfAttention, looped
 from cutaway.model import sinusoidal
 from cutaway.model.positions import Positions
 from tests.lessons.helpers import matrices, steps_of
-from tests.model.test_golden import to_the_digits
+from tests.model.golden import to_the_digits
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "golden.json").read_text(encoding="utf-8")

@@ -1,234 +1,31 @@
-"""The literature's worked examples, each computed by the real model configured for it.
+"""The literature's other worked examples, each computed by the real model configured for it."""
 
-Figures live in tests/golden.json to 10 significant digits; every comparison is to those digits.
-"""
-
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from cutaway.config import ModelConfig
-from cutaway.model import Transformer, attention, explicit, sinusoidal
-from cutaway.model.layers import AddNorm, FeedForward
-from tests.model.probe import watching
-
-GOLDEN: dict[str, Any] = json.loads(
-    (Path(__file__).parent.parent / "golden.json").read_text(encoding="utf-8")
+from cutaway.model import Transformer, sinusoidal
+from cutaway.model.layers import AddNorm
+from tests.model.golden import (
+    FOUR,
+    GOLDEN,
+    HAND,
+    PE,
+    TOY,
+    by_hand,
+    example,
+    put,
+    run,
+    squeezed,
+    tensor,
+    through_attention,
+    to_the_digits,
 )
-Seen = dict[str, NDArray[np.float64]]
 
-
-def figures(values: object) -> NDArray[np.float64]:
-    return np.array(values, dtype=object).astype(np.float64)  # "-inf" is a string
-
-
-def to_the_digits(got: object, right: object, *, digits: int = 10, noise: float = 0.0) -> None:
-    """Every cell rounds to the figure given; `noise` is the least step float64 can tell here."""
-    want = figures(right)
-    have = np.asarray(got, dtype=np.float64)
-    assert have.shape == want.shape
-    finite = np.isfinite(want)
-    np.testing.assert_array_equal(have[~finite], want[~finite])
-    have, want = have[finite], want[finite]
-    size = np.floor(np.log10(np.abs(want), where=want != 0, out=np.zeros_like(want)))
-    step = np.where(want == 0, 0.0, 10.0 ** (size - digits + 1))
-    error = np.abs(have - want)
-    assert np.all(error <= 0.51 * step + noise), f"off by {(error - 0.51 * step).max()}"
-
-
-def tensor(values: object) -> Tensor:
-    return torch.from_numpy(figures(values))
-
-
-def put(module: nn.Module, **matrices: object) -> None:
-    """Set weights by path; matrices are written as in the examples, x W, so W is transposed."""
-    with torch.no_grad():
-        for path, matrix in matrices.items():
-            parameter = module.get_parameter(path.replace("__", "."))
-            value = tensor(matrix)
-            parameter.copy_(value.T if value.dim() == 2 else value)
-
-
-def example(family: str, embedding: object, **changes: Any) -> Transformer:
-    """A one-layer model whose word n + 1 has row n of the embedding; id 0 is padding."""
-    rows = tensor(embedding)
-    config = ModelConfig.from_dict(
-        {
-            "vocabulary": len(rows) + 1,
-            "family": family,
-            "encoder_layers": 1,
-            "decoder_layers": 1,
-            "d_model": rows.shape[1],
-            "heads": 1,
-            "scale_embedding": False,
-            "bias": False,
-            "dropout": 0.0,
-            **changes,
-        }
-    )
-    model = Transformer(config).double().eval()
-    with torch.no_grad():
-        model.embedding.weight[1:] = rows
-    return model
-
-
-def run(model: Transformer, words: int) -> Seen:
-    """What every variable was, on the sentence 1 … words."""
-    ids = torch.arange(1, words + 1)[None]
-    with torch.no_grad(), explicit(), watching(model) as seen:
-        model(ids)
-    return seen
-
-
-def squeezed(value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Without the batch of one and the head of one."""
-    return value.reshape(value.shape[-2:])
-
-
-def through_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-) -> Seen:
-    """The free function's own variables: one head, one sentence."""
-    with torch.no_grad(), explicit(), watching() as seen:
-        attention(query, key, value, mask)
-    return {name: squeezed(value) for name, value in seen.items()}
-
-
-# --- The encoder layer by hand: six words, d = 6, one head of width 4 ------------------------
-
-HAND = GOLDEN["encoder_by_hand"]
-# the chain's names → the model's variables
-CHAIN = {
-    "X": "positions.output",
-    "Q": "layers.0.self_attention.query",
-    "K": "layers.0.self_attention.key",
-    "V": "layers.0.self_attention.value",
-    "QKt": "layers.0.self_attention.scores",
-    "scaled": "layers.0.self_attention.scaled",
-    "softmax": "layers.0.self_attention.weights",
-    "attention": "layers.0.self_attention.context",
-    "mha": "layers.0.self_attention.output",
-    "add1": "layers.0.self_attention_add_norm.added",
-    "norm1": "layers.0.self_attention_add_norm.normed",
-    "ffn_linear": "layers.0.feed_forward.hidden",
-    "ffn_relu": "layers.0.feed_forward.activated",
-    "add2": "layers.0.feed_forward_add_norm.added",
-    "norm2": "layers.0.feed_forward_add_norm.normed",
-}
-
-
-def by_hand(embedding: object = HAND["given"]["embedding"], **changes: Any) -> Transformer:
-    """The article's layer: its feed-forward is one linear and ReLU, so W_2 is the identity."""
-    model = example("encoder", embedding, head_width=4, d_ff=6, **changes)
-    assert model.encoder is not None
-    given = HAND["given"]
-    put(
-        model.encoder.layers[0],
-        self_attention__W_Q__weight=given["W_Q"],
-        self_attention__W_K__weight=given["W_K"],
-        self_attention__W_V__weight=given["W_V"],
-        self_attention__W_O__weight=given["W_O"],
-        feed_forward__W_1__weight=given["W_ffn"],
-        feed_forward__W_1__bias=given["b_ffn"],
-        feed_forward__W_2__weight=np.eye(6),
-    )
-    return model
-
-
-@pytest.mark.parametrize("name", CHAIN)
-def test_the_papers_chain_by_hand(name: str) -> None:
-    seen = run(by_hand(), 6)
-    to_the_digits(squeezed(seen[f"encoder.{CHAIN[name]}"]), HAND["right"]["chain"][name])
-
-
-@pytest.mark.parametrize("sublayer", [1, 2])
-def test_mean_and_deviation_of_the_chains_rows(sublayer: int) -> None:
-    chain = HAND["right"]["chain"]
-    added = squeezed(run(by_hand(), 6)[f"encoder.{CHAIN[f'add{sublayer}']}"])
-    to_the_digits(added.mean(-1), chain[f"mean{sublayer}"])
-    to_the_digits(added.std(-1), chain[f"std{sublayer}"])
-
-
-def test_the_fused_path_ends_where_the_chain_ends() -> None:
-    model = by_hand()
-    with torch.no_grad():
-        memory = model.encode(torch.arange(1, 7)[None])
-    to_the_digits(memory[0], HAND["right"]["chain"]["norm2"])
-
-
-def test_scores_weights_and_values_from_the_printed_tables() -> None:
-    """Each step from the printed table before it."""
-    right, printed = HAND["right"]["stepwise"], HAND["printed"]
-    model = by_hand(printed["X"], positions="none")
-    seen = run(model, 6)
-    to_the_digits(squeezed(seen["encoder.layers.0.self_attention.value"]), right["V"])
-    query, key = tensor(printed["Q"])[None, None], tensor(printed["K"])[None, None]
-    value = tensor(right["V"])[None, None]
-    steps = through_attention(query, key, value)
-    to_the_digits(steps["scores"], right["QKt"])
-    to_the_digits(steps["scaled"], right["scaled_sqrt_dk_4"])
-    to_the_digits(steps["weights"], right["softmax_dk_4"])
-
-
-def test_feed_forward_from_the_printed_table() -> None:
-    right, model = HAND["right"]["stepwise"], by_hand()
-    assert model.encoder is not None
-    feed_forward = model.encoder.layers[0].get_submodule("feed_forward")
-    assert isinstance(feed_forward, FeedForward)
-    with torch.no_grad():
-        hidden = feed_forward.W_1(tensor(HAND["printed"]["norm1"]))
-        to_the_digits(hidden, right["ffn_linear"], noise=1e-15)
-        to_the_digits(hidden - feed_forward.W_1.bias, right["XW"], noise=1e-15)
-
-
-@pytest.mark.parametrize("sublayer", [1, 2])
-def test_the_norms_divisor_is_the_population_deviation(sublayer: int) -> None:
-    """(x − mean) / norm(x), from the printed sums; ε so small that it cannot be seen."""
-    config = ModelConfig(vocabulary=2, d_model=6, heads=1, norm_epsilon=1e-20)
-    norm = AddNorm(config).double().norm
-    printed = tensor(HAND["printed"][f"add{sublayer}"])
-    with torch.no_grad():
-        divisor = (printed - printed.mean(-1, keepdim=True)) / norm(printed)
-    deviation = HAND["right"]["stepwise"][f"std{sublayer}_population"]
-    to_the_digits(divisor.T, [deviation] * 6)
-
-
-def test_the_articles_root_of_6_is_a_slip_for_the_root_of_4() -> None:
-    """Divide by √6, the embedding's width, instead of √d_k, and the article's figures come out."""
-    slip, printed = HAND["slip_sqrt6"]["stepwise"], HAND["printed"]
-    by_mistake = math.sqrt(4 / 6)
-    query, key = tensor(printed["Q"])[None, None], tensor(printed["K"])[None, None]
-    steps = through_attention(query * by_mistake, key, key)
-    to_the_digits(steps["scaled"], slip["scaled"])
-    identity = torch.eye(6, dtype=torch.float64)[None, None]
-    steps = through_attention(tensor(printed["scaled"]) * math.sqrt(6) @ identity, identity, key)
-    to_the_digits(steps["weights"], slip["softmax"])
-
-
-def test_the_chain_with_the_articles_positions_and_slip() -> None:
-    """From the printed X and √6; its norm adds 1e-4 to the deviation, ours ε to the variance."""
-    chain = HAND["slip_sqrt6"]["chain_from_printed_X"]
-    model = by_hand(HAND["printed"]["X"], positions="none")
-    assert model.encoder is not None
-    with torch.no_grad():
-        model.encoder.layers[0].get_parameter("self_attention.W_Q.weight").mul_(math.sqrt(4 / 6))
-    seen = run(model, 6)
-    for name in ("K", "V", "scaled", "softmax", "attention", "mha", "add1"):
-        to_the_digits(squeezed(seen[f"encoder.{CHAIN[name]}"]), chain[name])
-    normed = squeezed(seen[f"encoder.{CHAIN['norm1']}"])
-    np.testing.assert_allclose(normed, figures(chain["norm1"]), rtol=1e-4)
-
-
-# --- 我 喜欢 学习 编程: masked attention, d = 3 --------------------------------------------------
-
-FOUR = GOLDEN["masked_attention"]
 STEPS = {"Q": "query", "K": "key", "V": "value", "QKt": "scores", "scaled": "scaled"}
 
 
@@ -261,11 +58,6 @@ def test_the_same_words_unmasked() -> None:
         to_the_digits(squeezed(seen[f"{place}.{variable}"]), FOUR["right"][name], noise=1e-16)
 
 
-# --- Two heads, identity weights, three words -------------------------------------------------
-
-TOY = GOLDEN["two_head_toy"]
-
-
 def test_two_masked_heads_with_identity_weights() -> None:
     model = example("decoder", TOY["given"]["X"], heads=2, head_width=3, positions="none")
     twice = np.concatenate([np.eye(3)] * 2, axis=1)
@@ -291,11 +83,6 @@ def test_the_toy_without_scaling() -> None:
     # √3 · √3 is 3 but for its last bit, and these weights are its exponentials
     to_the_digits(steps["weights"], TOY["right"]["weights_unscaled"])
     to_the_digits(steps["context"], TOY["right"]["head_unscaled"])
-
-
-# --- Positions ----------------------------------------------------------------------------------
-
-PE = GOLDEN["positions"]
 
 
 def test_position_tables() -> None:

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from cutaway.config import ModelConfig
 from cutaway.model import Transformer, explicit, sinusoidal
 from cutaway.model.layers import AddNorm
-from tests.model.probe import watching
-from tests.model.test_golden import (
+from tests.model.golden import (
     CHAIN,
     FOUR,
     GOLDEN,
@@ -33,6 +32,7 @@ from tests.model.test_golden import (
     through_attention,
     to_the_digits,
 )
+from tests.model.probe import watching
 
 Array = NDArray[np.float64]
 

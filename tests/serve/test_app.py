@@ -1,7 +1,5 @@
-"""The routes: what they answer, what they refuse, and that one clear line says why."""
+"""The routes: what they answer."""
 
-import re
-import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -9,29 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from cutaway.artifact.snapshots import write_snapshot
 from cutaway.decode import Translator
 from cutaway.glass.html import to_html
-from cutaway.serve.app import BODY, create_app
-from cutaway.serve.runs import RUNS_IN_MEMORY, key_of
-from cutaway.serve.session import LONGEST
+from cutaway.serve.app import create_app
+from tests.serve.asking import TEXT, error, translate
 from tests.serve.conftest import Client, serving
-
-TEXT = "The cat is on the mat."
-
-
-def translate(client: Client, text: str = TEXT, **more: Any) -> dict[str, Any]:
-    response = client.post("/api/translate", json={"text": text, **more})
-    assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json()
-    return answer
-
-
-def error(response: Any) -> str:
-    answer = response.json()
-    assert list(answer) == ["error"]
-    assert "\n" not in answer["error"]
-    return str(answer["error"])
 
 
 def test_the_page_and_its_files_come_with_a_policy(client: Client) -> None:
@@ -151,17 +131,6 @@ def test_many_numbers_travel_in_one_answer(client: Client) -> None:
     assert "too many cells" in refused({**whole, **endless})
 
 
-def test_a_snapshot_the_run_has_just_made_can_be_seen(folder: Path, tmp_path: Path) -> None:
-    model = shutil.copytree(folder, tmp_path / "model")
-    run = shutil.copytree(model / "snapshots", tmp_path / "model.run" / "snapshots")
-    translator = Translator.load(model)
-    write_snapshot(run, 9973, translator.model.state_dict(), {"loss": 0.0})
-    with serving(create_app(translator, folder=model)) as client:
-        assert client.get("/api/learn").json()["snapshots"][-1]["step"] == 9973
-        assert client.session.snapshots[-1]["step"] == 9973
-        translate(client, snapshot="9973")
-
-
 def test_a_cell_is_explained_and_the_run_proven(client: Client) -> None:
     key = translate(client)["key"]
     answer = client.get(
@@ -185,62 +154,6 @@ def test_drawing_depends_on_the_seed_alone(client: Client) -> None:
     assert one == translate(client, sample=3, temperature=2.0)["ids"]
     others = [translate(client, sample=seed, temperature=2.0)["ids"] for seed in (4, 5, 6, 7)]
     assert any(ids != one for ids in others)
-
-
-def test_the_same_question_is_answered_from_memory(client: Client) -> None:
-    assert translate(client, "A child sees the tree.") == translate(
-        client, "A child sees the tree."
-    )
-
-
-def test_a_run_that_made_room_is_recorded_again(client: Client) -> None:
-    asked = {"change": "silence:decoder.layers.0.cross_attention:1", "beam": 2}
-    key = translate(client, "The dog sees the mat.", **asked)["key"]
-    step = client.post("/api/training", json={"text": TEXT, "target": "Le chat."}).json()["key"]
-    before = [client.get(f"/glass/{each}/bundle").content for each in (key, step)]
-    for number in range(RUNS_IN_MEMORY):
-        translate(client, "The dog sees the mat.", prefix=[270 + number])
-    assert client.session.runs.known(key) is None
-    assert client.session.runs.known(step) is None
-    assert [client.get(f"/glass/{each}/bundle").content for each in (key, step)] == before
-
-
-def test_a_key_holds_on_another_server_of_the_same_model(client: Client, folder: Path) -> None:
-    key = translate(client, snapshot="0")["key"]
-    header = client.get(f"/glass/{key}").json()
-    with serving(create_app(Translator.load(folder), folder=folder)) as other:
-        assert other.get(f"/glass/{key}").json() == header
-
-
-def test_the_run_of_a_lesson_is_made_again(client: Client) -> None:
-    given = client.post("/api/lessons/by-hand", json={"choices": {}}).json()
-    key = next(step["trace"] for step in given["steps"] if step["trace"])
-    before = client.get(f"/glass/{key}").content
-    with serving(create_app(client.session.translator, folder=client.session.folder)) as other:
-        assert other.get(f"/glass/{key}").content == before
-
-
-def test_a_key_that_is_none_is_refused(client: Client) -> None:
-    wrong = key_of("translation", 0, {"text": TEXT, "beam": "wide"})
-    nothing = key_of("recipe", 0, {"text": TEXT})
-    for key in ("run-1", wrong, nothing, "A" * 300):
-        response = client.get(f"/glass/{key}")
-        assert response.status_code == 404
-        assert "translate again" in error(response)
-
-
-def test_a_run_of_weights_that_were_replaced_is_outdated(folder: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(folder, tmp_path / "model")
-    with serving(create_app(Translator.load(copy), folder=copy)) as client:
-        key = translate(client)["key"]
-        client.session.runs.clear()
-        (copy / "manifest.json").touch()
-        response = client.get(f"/glass/{key}")
-        assert response.status_code == 410
-        assert "learned since" in error(response)
-        again = translate(client)["key"]
-        assert again != key
-        assert client.get(f"/glass/{again}").status_code == 200
 
 
 def test_a_training_step_on_a_text_of_two_sentences_takes_the_first(client: Client) -> None:
@@ -345,82 +258,6 @@ def test_the_run_as_a_file(client: Client) -> None:
     assert response.headers["content-disposition"].startswith("attachment")
     trace = client.session.run(key).served.trace
     assert len(response.text) == pytest.approx(len(to_html(trace)), rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({}, "text"),
-        ({"text": ""}, "text"),
-        ({"text": "x" * 3000}, "text"),
-        ({"text": TEXT, "beam": 99}, "beam"),
-        ({"text": TEXT, "prefix": [10**9]}, "prefix"),
-        ({"text": TEXT, "temperature": 0}, "temperature"),
-        ({"text": TEXT, "snapshot": "nine"}, "snapshot"),
-        ({"text": TEXT, "snapshot": "999"}, "snapshot"),
-        ({"text": TEXT, "change": "explode"}, "change"),
-        ({"text": TEXT, "change": "order:0,0"}, "order"),
-        ({"text": TEXT, "change": "shift:decoder.layers.0.self_attention:one"}, "change"),
-        ({"text": TEXT, "model": "other"}, "--compare"),
-        ({"text": TEXT, "change": "silence:decoder.layers.0.cross_attention:9"}, "heads"),
-        ({"text": "the " * (LONGEST + 2)}, "tokens"),
-        ({"text": "   "}, "nothing"),
-    ],
-)
-def test_bad_questions_get_one_line_in_the_readers_language(
-    client: Client, body: dict[str, Any], words: str
-) -> None:
-    for language, expected in (("en", words), ("zh", "[一-鿿]")):
-        headers = {"Accept-Language": language}
-        response = client.post("/api/translate", json=body, headers=headers)
-        assert response.status_code in (400, 422)
-        assert re.search(expected, error(response))
-
-
-def test_missing_things_get_one_line(client: Client) -> None:
-    key = translate(client)["key"]
-    for path in (
-        "/nothing",
-        "/glass/unknown",
-        f"/glass/{key}/buffer/99999",
-        f"/glass/{key}/explain?address=no.such.thing[0]",
-    ):
-        response = client.get(path)
-        assert response.status_code == 404, path
-        assert error(response)
-    unknown = client.post("/api/lessons/none", json={})
-    assert unknown.status_code == 422
-    assert "by-hand" in error(unknown)  # the ones there are
-    wrong: list[Any] = [{"buffer": 0}, {"buffer": "a", "start": 0, "stop": 1}, {"address": 1}, []]
-    for part in wrong:
-        response = client.post(f"/glass/{key}/numbers", json={"parts": [part]})
-        assert response.status_code == 422, part
-        assert error(response)
-    assert client.get(f"/glass/{key}/window?address=probabilities&spans=x").status_code == 400
-
-
-def test_only_its_own_page_is_answered(client: Client) -> None:
-    body = {"text": TEXT}
-    for headers in (
-        {"origin": "https://elsewhere.example"},
-        {"host": "elsewhere.example"},
-        {"sec-fetch-site": "cross-site"},
-        {"origin": "null"},
-    ):
-        response = client.post("/api/translate", json=body, headers=headers)
-        assert response.status_code == 403, headers
-        assert "answers" in error(response)
-    own = client.post(
-        "/api/translate", json=body, headers={"origin": str(client.base_url).rstrip("/")}
-    )
-    assert own.status_code == 200
-
-
-def test_forms_and_floods_are_refused(client: Client) -> None:
-    form = client.post("/api/translate", content="text=a", headers={"content-type": "text/plain"})
-    assert form.status_code == 415
-    flood = client.post("/api/translate", json={"text": "x" * (BODY + 1)})
-    assert flood.status_code == 413
 
 
 def test_recorded_runs_alone_can_be_shown(client: Client) -> None:

@@ -28,7 +28,6 @@ class Side:
 
     name: str
     words: int
-    characters: int
     ids: int
     mean: float  # ids per sentence
     longest: int  # ids of the longest sentence
@@ -198,7 +197,6 @@ def _side(
     return Side(
         name=SIDES[side],
         words=running,
-        characters=sum(len(pair[side]) for pair in pairs),
         ids=int(lengths.sum()),
         mean=float(lengths.mean()),
         longest=int(lengths.max()),

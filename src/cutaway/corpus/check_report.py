@@ -13,9 +13,7 @@ from cutaway.report import bars, document, table
 
 __all__ = ["Bars", "Section", "Table", "advice", "page", "sections", "write_report"]
 
-COLUMNS = (
-    "", "ids", "mean", "longest", "words", "ids/word", "characters", "in bytes", "unseen words",
-)  # fmt: skip
+COLUMNS = ("", "ids", "mean", "longest", "words", "ids/word", "in bytes", "unseen")
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,6 @@ def _side(side: Side, compared: bool) -> tuple[str | int, ...]:
         side.longest,
         side.words,
         f"{side.ids / max(1, side.words):.2f}",
-        side.characters,
         f"{side.byte_share:.2%}",
         f"{side.unseen_words:.2%}" if compared else "–",
     )
