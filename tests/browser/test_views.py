@@ -159,25 +159,6 @@ def saved(page: Any, button: str, folder: Path) -> bytes:
     return bytes(page.evaluate("async () => [...new Uint8Array(await window.saved.arrayBuffer())]"))
 
 
-def saved(page: Any, button: str, folder: Path) -> bytes:
-    """What the page gives to download; Firefox's driver is silent: there the page is asked."""
-    if page.context.browser.browser_type.name != "firefox":
-        with page.expect_download() as download:
-            page.click(button)
-        download.value.save_as(folder / "saved")
-        return (folder / "saved").read_bytes()
-    page.evaluate(
-        "() => { HTMLAnchorElement.prototype.click = function () {"
-        " if (this.download) window.saved = window.blobs.get(this.href); };"
-        " window.saved = undefined; window.blobs = new Map(); const own = URL.createObjectURL;"
-        " URL.createObjectURL = (blob) => { const url = own.call(URL, blob);"
-        " window.blobs.set(url, blob); return url; }; }"
-    )
-    page.click(button)
-    page.wait_for_function("() => window.saved")
-    return bytes(page.evaluate("async () => [...new Uint8Array(await window.saved.arrayBuffer())]"))
-
-
 def test_the_view_is_saved_as_picture_and_numbers(
     watched: Watched, served: tuple[str, Session], tmp_path: Path
 ) -> None:
