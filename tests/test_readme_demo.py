@@ -42,7 +42,7 @@ def parse(text: str) -> Demo:
     for update, figures in re.findall(r"^validation at (\d+): (.+?)(?:  \(best\))?$", text, re.M):
         pairs = re.findall(r"(\w+) ([\d.e+-]+)", figures)
         demo.validations[int(update)] = {name: float(value) for name, value in pairs}
-    found = re.search(r"^([\d,]+) of ([\d,]+) unseen test .* \(([\d.]+) %\)$", text, re.M)
+    found = re.search(r"^([\d,]+) of ([\d,]+) unseen test .* \(([\d.]+)%\)$", text, re.M)
     if found is not None:
         right, of, share = found.groups()
         demo.exact = (int(right.replace(",", "")), int(of.replace(",", "")), float(share))
