@@ -3,8 +3,9 @@
     python scripts/screenshots.py FOLDER [OUT]
 
 Serves a model folder on a free port, drives Chromium through the main views and writes
-OUT/VIEW-LANGUAGE.png (default docs/screenshots), few colours so that the files stay small, and
-OUT/play.png: an animated PNG of how one attention weight comes about.
+OUT/VIEW-LANGUAGE.png (default docs/screenshots) with two pixels for each of the page's, few colours
+so that the files stay small, and OUT/play-LANGUAGE.png: an animated PNG of how one attention weight
+comes about.
 """
 
 import base64
@@ -32,16 +33,10 @@ CROSS = "decoder.layers.1.cross_attention"
 WEIGHT = f"{CROSS}.weights[0,1,7,7]"
 VIEWS: dict[str, dict[str, str]] = {
     "translate": {"view": "translate"},
-    "look": {"view": "look", "at": f"{CROSS}.scores[0,1,2,1]"},
     "softmax": {"view": "look", "at": f"{CROSS}.softmax[0,1,2,2]", "theme": "dark"},
     "zoom": {"view": "zoom", "zoom": CROSS},
     "walk": {"view": "walk", "walk": "6", "at": "encoder.layers.0.self_attention.scores[0,0,1,1]"},
-    "training": {
-        "view": "training",
-        "at": "decoder.layers.0.feed_forward.W_1.weight.grad[3,5]",
-    },
     "learn": {"view": "learn"},
-    "compare": {"view": "compare", "other": "The dog is on the mat.", "at": f"{CROSS}.weights"},
 }
 FILM = {"view": "look", "at": WEIGHT, "play": "0", "theme": "dark"}
 
@@ -57,7 +52,7 @@ def picture(page: Any, url: str, path: Path) -> None:
     """One view, when it has come to rest."""
     page.goto("about:blank")
     page.goto(url)
-    page.wait_for_selector("#stage > *")
+    page.wait_for_selector("#columns[aria-busy=false]")
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1200)
     path.write_bytes(few_colours(page, page.screenshot()))
@@ -211,18 +206,14 @@ def main() -> None:
     with bound("127.0.0.1", 0) as listening, sync_playwright() as playwright:
         server = Server(app, listening).start()
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        sharp = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=2)
-        for one in (page, sharp):
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=2)
+        wide = browser.new_page(viewport={"width": 1400, "height": 900})
+        for one in (page, wide):
             one.set_default_timeout(120_000)
         for language in ("en", "zh"):
             for name, view in VIEWS.items():
-                drawn = sharp if name == "softmax" else page
-                picture(drawn, address(server.url, view, language), out / f"{name}-{language}.png")
-        wide = browser.new_page(viewport={"width": 1400, "height": 900})
-        film(wide, page, address(server.url, FILM, "en"), out / "play.png")
-        phone = browser.new_page(viewport={"width": 360, "height": 720})
-        picture(phone, address(server.url, VIEWS["look"], "zh"), out / "phone-zh.png")
+                picture(page, address(server.url, view, language), out / f"{name}-{language}.png")
+            film(wide, page, address(server.url, FILM, language), out / f"play-{language}.png")
         browser.close()
         server.stop()
 

@@ -18,6 +18,7 @@ const TALL = 250; // of the columns, where no rows stand above them
 const LOW = 150;
 const FOOT = 92; // below the columns: their words, and the sum
 const LEFT = 4;
+const LABEL = 13; // pixels that a slanted label takes
 
 /** @param {number} p */
 const ease = (p) => p * p * (3 - 2 * p);
@@ -61,7 +62,11 @@ export class Scene {
     for (const bar of this.bars) bar.setAttribute("width", String(Math.max(1, this.column - 2)));
     this.values = items.map((_, n) => svg("text", { class: "play-value", x: this.middle(n) }));
     const slanted = this.column < 34;
+    const long = slanted ? 9 : Math.floor((items.length === 1 ? width : this.column + 8) / 8);
+    const every = Math.ceil(LABEL / this.column); // where columns are narrow, not each has a label
     const labels = items.map(({ label }, n) => {
+      const crowded = act.own >= 0 && Math.abs(n - act.own) < every;
+      if (n !== act.own && (crowded || n % every)) return null;
       const at = `translate(${this.middle(n)} ${foot + 32})`;
       return svg(
         "text",
@@ -70,7 +75,7 @@ export class Scene {
           transform: slanted ? `${at} rotate(-60)` : at,
           "text-anchor": slanted ? "end" : "middle"
         },
-        label.length > 9 ? `${label.slice(0, 8)}…` : label
+        label.length > long ? `${label.slice(0, long - 1)}…` : label
       );
     });
     this.zero = svg("line", { class: "play-zero", x1: 0, x2: width });

@@ -2,7 +2,7 @@
 import { displayName } from "./address.js";
 import { data, h, locale, press, t } from "./dom.js";
 import { range, shown } from "./heat.js";
-import { inline, whole } from "./numbers.js";
+import { inline, short, whole } from "./numbers.js";
 
 /** @typedef {import("./trace.js").Trace} Trace */
 /** @typedef {import("./trace.js").Cell} Cell */
@@ -22,6 +22,12 @@ export function productSum(note) {
   const first = /** @type {(n: number) => Note} */ (sum.term)(0);
   const product = first.kind === "infix" && first.name === "·" && first.items?.length === 2;
   return product && first.items?.every((item) => item.kind === "cell") ? sum : null;
+}
+
+/** A number of the table: with a power of ten its digits are fewer, so that a row fits. @param {number} x */
+function told(x) {
+  const text = inline(x);
+  return text.includes("e") ? short(x).replace("+", "") : text;
 }
 
 /**
@@ -65,17 +71,17 @@ export function sumTable(trace, made, sum, open) {
               "data-address": trace.address(cell),
               onclick: () => open(trace.address(cell))
             },
-            inline(cell.value)
+            told(cell.value)
           )
         )
       ),
-      data("td", {}, inline(terms[n])),
+      data("td", {}, told(terms[n])),
       h(
         "td",
         { class: "sum-bar", "aria-hidden": "true" },
         h("i", { class: terms[n] < 0 ? "minus" : "", style: { width } })
       ),
-      data("td", {}, inline(total))
+      data("td", {}, told(total))
     );
   };
   const write = (/** @type {number} */ count) => {
@@ -107,27 +113,26 @@ export function sumTable(trace, made, sum, open) {
       words ? h("small", {}, ` ${words}`) : null
     );
   });
-  return [
+  const powers = order.slice(0, FIRST).some((n) => inline(terms[n]).includes("e"));
+  const table = h(
+    "table",
+    { class: powers ? "sum-table operands powers" : "sum-table operands" },
     h(
-      "table",
-      { class: "sum-table operands" },
+      "thead",
+      {},
       h(
-        "thead",
+        "tr",
         {},
-        h(
-          "tr",
-          {},
-          h("td", {}),
-          names,
-          h("th", { scope: "col" }, t("sum.product")),
-          h("td", {}),
-          h("th", { scope: "col" }, t("sum.running"))
-        )
-      ),
-      body
+        h("td", {}),
+        names,
+        h("th", { scope: "col" }, t("sum.product")),
+        h("td", { class: "sum-bar" }),
+        h("th", { scope: "col" }, t("sum.running"))
+      )
     ),
-    more
-  ];
+    body
+  );
+  return [h("div", { class: "sum-frame" }, table), more];
 }
 
 /** An expression with its sums as the numbers they came to. @param {Note} note @returns {Note} */
