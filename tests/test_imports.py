@@ -283,7 +283,7 @@ def test_the_model_itself_translates_without_torchs_compiler() -> None:
     """It takes two seconds to load; building on the meta device would load it."""
     result = in_fresh_python(
         "import sys\nfrom cutaway import load\n"
-        "load('en-fr', engine='torch').translate(['The cat sleeps.'])\n"
+        "load('demo-en-fr', engine='torch').translate(['The cat sleeps.'])\n"
         "sys.exit('torch._dynamo' in sys.modules)"
     )
     assert result.returncode == 0, result.stderr
@@ -292,7 +292,7 @@ def test_the_model_itself_translates_without_torchs_compiler() -> None:
 def test_translating_loads_no_torch() -> None:
     """`cutaway translate FOLDER TEXT` from the shell: what it loads decides how long one waits."""
     code = (
-        "import sys; sys.argv = ['cutaway', 'translate', 'en-fr', 'The cat is on the mat.']\n"
+        "import sys; sys.argv = ['cutaway', 'translate', 'demo-en-fr', 'The cat is on the mat.']\n"
         "from cutaway.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
         "heavy = {'torch', 'numpy', 'sacrebleu', 'fastapi', 'uvicorn', 'rich'}\n"

@@ -40,7 +40,7 @@ def killed_on_the_way(folder: str, calls: int) -> None:
         return original(self, *given, **options)
 
     Translator.translate = counted  # type: ignore[method-assign]
-    run("en-fr", Path(folder) / "mono.txt", "--out", Path(folder) / "out.tsv", "--beam", "1")
+    run("demo-en-fr", Path(folder) / "mono.txt", "--out", Path(folder) / "out.tsv", "--beam", "1")
 
 
 @pytest.mark.parametrize("calls", [0, 3])
@@ -53,10 +53,10 @@ def test_a_kill_loses_and_doubles_no_line(tmp_path: Path, calls: int) -> None:
     process.join(300)
     assert process.exitcode == -signal.SIGKILL
     assert not (tmp_path / "out.tsv").exists()
-    found = run("en-fr", tmp_path / "mono.txt", "--out", tmp_path / "out.tsv", "--beam", "1")
+    found = run("demo-en-fr", tmp_path / "mono.txt", "--out", tmp_path / "out.tsv", "--beam", "1")
     assert found.exit_code == 0, found.output
     assert ("resuming" in found.output) == (calls > 0)
-    run("en-fr", tmp_path / "mono.txt", "--out", tmp_path / "whole.tsv", "--beam", "1")
+    run("demo-en-fr", tmp_path / "mono.txt", "--out", tmp_path / "whole.tsv", "--beam", "1")
     assert (tmp_path / "out.tsv").read_bytes() == (tmp_path / "whole.tsv").read_bytes()
     rows = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
     assert [row[1] for row in rows] == [" ".join(line.split()) for line in LINES]
@@ -68,7 +68,7 @@ def test_a_kill_loses_and_doubles_no_line(tmp_path: Path, calls: int) -> None:
 def test_the_end_says_how_to_train_with_the_tag(tmp_path: Path) -> None:
     (tmp_path / "mono.txt").write_text("The cat sleeps.\n")
     out = tmp_path / "out.tsv"
-    found = run("en-fr", tmp_path / "mono.txt", "--out", out, "--tag", "syn")
+    found = run("demo-en-fr", tmp_path / "mono.txt", "--out", out, "--tag", "syn")
     assert f"--data {out}:1:syn" in found.output
     assert out.read_text().endswith("\tThe cat sleeps.\tsyn\n")
 
@@ -86,6 +86,6 @@ def test_a_bad_call_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mono.txt").write_text("A\n")
-    found = run("en-fr", *arguments)
+    found = run("demo-en-fr", *arguments)
     assert found.exit_code != 0
     assert message in f"{found.output} {found.exception}"

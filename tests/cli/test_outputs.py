@@ -200,7 +200,7 @@ def test_control_c_at_the_prompt_ends_quietly() -> None:
     import signal
 
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "cutaway", "translate", "en-fr"],
+        [sys.executable, "-P", "-m", "cutaway", "translate", "demo-en-fr"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

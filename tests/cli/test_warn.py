@@ -14,7 +14,7 @@ STRANGE = "".join(f"中{chr(0x4E00 + number)}文字\n" for number in range(20))
 
 def warnings(*arguments: str, given: str = "") -> list[str]:
     result = subprocess.run(
-        [sys.executable, "-m", "cutaway", "translate", "en-fr", *arguments],
+        [sys.executable, "-m", "cutaway", "translate", "demo-en-fr", *arguments],
         input=given,
         capture_output=True,
         text=True,

@@ -52,8 +52,8 @@ def test_a_text_longer_than_any_file_name_is_a_text(
 
 def test_two_sentences_of_one_line_are_both_there() -> None:
     text = "The cat is on the mat. I love AI."
-    assert run("translate", "en-fr", text) == "Le chat est sur le tapis. J'aime l'IA.\n"
-    tokens = json.loads(run("translate", "en-fr", text, "--json", "--no-split"))["tokens"]
+    assert run("translate", "demo-en-fr", text) == "Le chat est sur le tapis. J'aime l'IA.\n"
+    tokens = json.loads(run("translate", "demo-en-fr", text, "--json", "--no-split"))["tokens"]
     assert [token["piece"] for token in tokens].count("<end>") == 1
 
 
@@ -200,6 +200,6 @@ def test_a_catalogue_of_another_language_is_refused(tmp_path: Path) -> None:
     text = 'msgid ""\nmsgstr ""\n"Language: pl\\n"\n\nmsgid "Open"\nmsgstr ""\n'
     path.write_text(text, encoding="utf-8")
     with pytest.raises(CutawayError, match="into pl by its header"):
-        run("translate", "en-fr", path)
+        run("translate", "demo-en-fr", path)
     assert path.read_text(encoding="utf-8") == text
     assert [one.name for one in tmp_path.iterdir()] == ["pl.po"]

@@ -79,7 +79,7 @@ def test_order_and_repetition_of_tasks(
 
 
 def test_without_costs_the_tokens_are_the_same() -> None:
-    translator = cutaway.load("en-fr")
+    translator = cutaway.load("demo-en-fr")
     texts = ["The cat sleeps.", "I love AI."]
     for beam in (1, 3):
         expected = translator.translate(texts, beam=beam, n_best=1)
@@ -138,7 +138,7 @@ def test_trained_models_give_the_same_tokens_on_both_engines(
 
 def test_the_model_is_named_as_the_engine_where_it_is_used_and_why() -> None:
     said: list[str] = []
-    translator = cutaway.load("en-fr", tell=said.append)
+    translator = cutaway.load("demo-en-fr", tell=said.append)
     translator.translate(["The cat sleeps."], beam=4)
     assert said == []
     for changes, reason in (

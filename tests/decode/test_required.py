@@ -91,8 +91,8 @@ def test_what_cannot_be_required_is_refused(translator: Translator) -> None:
 def test_the_command_takes_words() -> None:
     with torch.inference_mode():
         found = CliRunner().invoke(
-            app, ["translate", "en-fr", "The cat sleeps.", "--word", "chien"]
+            app, ["translate", "demo-en-fr", "The cat sleeps.", "--word", "chien"]
         )
     assert "chien" in found.output, found.output
-    refused = CliRunner().invoke(app, ["translate", "en-fr", "-", "--word", "chien"])
+    refused = CliRunner().invoke(app, ["translate", "demo-en-fr", "-", "--word", "chien"])
     assert refused.exit_code != 0

@@ -53,7 +53,7 @@ def main() -> None:
         (folder / "t").write_text("\n".join(target for _, target in pairs) + "\n", encoding="utf-8")
         losses = trained(folder, stop=5) | trained(folder)
         ours = cutaway.load(folder / "model").translate(["The cat."])
-    translator = cutaway.load("en-fr", engine="torch")
+    translator = cutaway.load("demo-en-fr", engine="torch")
     model: Any = translator.model
     with glass.record(model) as trace:
         loss = model(torch.tensor([[7, 11, 13, 3]]), torch.tensor([[2, 17, 19]])).square().mean()

@@ -30,6 +30,6 @@ def test_a_killed_worker_loses_nothing_and_no_line_comes_twice(tmp_path: Path, a
         },
     )
     assert answer["died"]
-    expected = cutaway.load("en-fr").translate(sources, beam=1, costs=False)
+    expected = cutaway.load("demo-en-fr").translate(sources, beam=1, costs=False)
     assert answer["text"].splitlines() == [translation.text for translation in expected]
     assert answer["left"] == ["out.txt"]  # no shards, no partial file

@@ -131,6 +131,6 @@ def test_a_choice_of_the_wrong_kind_is_one_line() -> None:
 
 
 def test_without_a_folder_lessons_use_the_model_of_the_package(bundled_folder: Path) -> None:
-    assert LessonInputs().folder == LessonInputs(Path("en-fr")).folder == bundled_folder
+    assert LessonInputs().folder == LessonInputs(Path("demo-en-fr")).folder == bundled_folder
     assert LessonInputs().translator.folder.languages == ("en", "fr")
     assert LessonInputs(Path("en-zh")).translator.folder.languages == ("en", "zh")
