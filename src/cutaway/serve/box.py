@@ -13,7 +13,7 @@ from cutaway.data import PAIRS, bundled_model
 from cutaway.decode import Translator
 from cutaway.serve.app import LOCAL, Guard, create_app
 
-EXAMPLES = ("Where is the station?", "I don't understand.", "My name is Anna.")
+EXAMPLES = ("Where is the station?", "I don't understand.", "The cat is sleeping.")
 
 
 def box_app(*, hosts: Sequence[str] | None = (), token: str = "") -> FastAPI:
