@@ -30,7 +30,7 @@ TEXT = "The cat is on the mat."
 FILM_HEIGHT = 640
 MOVING, RESTING = 90, 800  # milliseconds that a frame of the film stands
 CROSS = "decoder.layers.1.cross_attention"
-WEIGHT = f"{CROSS}.weights[0,1,7,7]"
+WEIGHT = f"{CROSS}.weights[0,0,1,1]"  # chat → cat
 VIEWS: dict[str, dict[str, str]] = {
     "translate": {"view": "translate"},
     "softmax": {"view": "look", "at": f"{CROSS}.softmax[0,1,2,2]", "theme": "dark"},
