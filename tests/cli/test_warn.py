@@ -43,7 +43,7 @@ def test_lines_that_fail_alike_are_summed_up(way: str, tmp_path: Path) -> None:
         "file to device": [str(file), "-o", "/dev/null"],
     }
     found = warnings(*calls[way], given=STRANGE)
-    unknown = [line for line in found if "never met" in line]
+    unknown = [line for line in found if "are unknown in" in line]
     assert [line.partition(":")[0] for line in unknown] == ["line 1", "line 2", "line 3"]
     assert "warning: 17 more lines have the warning of line 1: 4–20" in found
     assert SHOWN == 3

@@ -104,6 +104,14 @@ def test_a_script_the_model_never_met_is_said(translator: Translator) -> None:
     assert "unknown" not in [notice.kind for notice in own.warnings]
 
 
+def test_the_target_language_typed_as_the_source_is_told() -> None:
+    """Its pieces are known, from the other side."""
+    translator = cutaway.load("demo-en-zh")
+    chinese, english = translator.translate(["猫在垫子上。", "The cat is on the mat."])
+    assert "unknown" in [notice.kind for notice in chinese.warnings]
+    assert not english.warnings
+
+
 def test_a_paragraph_is_cut_into_sentences_and_joined(translator: Translator) -> None:
     sources, targets = zip(*number_pairs(30, seed=5), strict=True)
     (translation,) = translator.translate([" ".join(sources)])  # no capitals: cut by its length

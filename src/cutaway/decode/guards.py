@@ -1,13 +1,19 @@
-"""Handle what outputs bring: repetition loops, and lengths that are unlike the source's.
+"""Warn of what goes wrong in silence: repetition loops, odd lengths, a text in another script.
 
-Works on ids, without a model.
+Works without a model.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["split", "loop", "truncated", "length", "unknown", "unchanged"]
+
+LATIN = {
+    "ca", "cs", "da", "de", "en", "es", "eu", "fi", "fr", "hu", "id", "it", "nb", "nl", "no", "pl",
+    "pt", "ro", "sk", "sv", "tr", "vi",
+}  # languages written in Latin letters  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,16 @@ def loop(ids: Sequence[int]) -> tuple[int, int] | None:
             if run >= 3 * period and run + period >= 8:
                 return place - run - period + 1, period
     return None
+
+
+def foreign(text: str, language: str) -> bool:
+    """Whether a text for a language of Latin letters is mostly in another script.
+
+    A vocabulary for both sides knows the letters of the target too, so that no piece is unknown.
+    """
+    letters = [letter for letter in text if letter.isalpha()]
+    latin = sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
+    return language in LATIN and 2 * latin < len(letters)
 
 
 def odd_length(source: int, target: int) -> str | None:

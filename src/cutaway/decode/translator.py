@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cutaway.artifact.folder import ModelFolder, open_model_folder
 from cutaway.config import DecodeOptions
 from cutaway.decode.engine import Engine, TorchEngine
-from cutaway.decode.guards import Notice, grouped, loop, odd_length
+from cutaway.decode.guards import Notice, foreign, grouped, loop, odd_length
 from cutaway.decode.hypothesis import BeamTree, Hypothesis, SearchResult
 from cutaway.decode.rerank import reranked, several
 from cutaway.decode.tasks import Special, Task
@@ -384,10 +384,13 @@ class Translator:
             elif odd := odd_length(len(task.source or ()) - 1, len(best.ids) - 1):
                 notices.append(Notice("length", odd))
         read = [token for task, _, _ in parts for token in task.source or ()]
-        if 2 * self.tokenizer.spelled(read) > len(read):
-            language = f", {self.folder.languages[0]}" if self.folder.languages else ""
-            message = "the model never met most of these characters; is this its source language"
-            notices.append(Notice("unknown", f"{message}{language}?"))
+        language = self.folder.languages[0] if self.folder.languages else ""
+        spelled = 2 * self.tokenizer.spelled(read) > len(read)
+        if spelled or foreign(self.tokenizer.decode(read), language):
+            message = "most of these characters are unknown in the model's source language"
+            notices.append(
+                Notice("unknown", f"{message} {language}".strip() + ": is the text in it?")
+            )
         return grouped(notices)
 
 
