@@ -50,9 +50,9 @@ def shape_of(tensor: Tensor) -> tuple[int, ...]:
         return (tensor.numel(),)
 
 
-def held_elsewhere(storage: Any, ours: int) -> bool:
+def held_elsewhere(storage: Any) -> bool:
     """Whether anything but the recorder still holds this memory and could write to it."""
-    return int(torch._C._storage_Use_Count(storage._cdata)) > ours
+    return int(torch._C._storage_Use_Count(storage._cdata)) > 1
 
 
 def key_of(tensor: Tensor) -> int | None:
@@ -78,7 +78,8 @@ def window(tensor: Tensor, storage: Any) -> Buffer:
     place = layout(tensor)
     count = storage.nbytes() // tensor.element_size()
     flat = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (count,), (1,))
-    buffer = Buffer(None, tensor.dtype, flat[place.offset : place.end].clone())
+    copy = flat[place.offset : place.end].clone().untyped_storage()
+    buffer = Buffer(None, tensor.dtype, copy)
     buffer.start = place.offset
     return buffer
 

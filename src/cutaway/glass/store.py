@@ -197,10 +197,9 @@ class _Stored(Buffer):
         return False
 
     def read(self) -> Tensor:
-        """All elements, from the file the first time."""
-        if self.flat is None:
-            self.flat = self.file.get_tensor(self.key)
-        return self.flat
+        """All elements, from the file."""
+        elements: Tensor = self.file.get_tensor(self.key)
+        return elements
 
 
 def load(path: str | Path) -> "Trace":

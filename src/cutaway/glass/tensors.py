@@ -84,8 +84,7 @@ class Tensors:
         for memory in self.memory.values():
             if memory.buffer is None or memory.buffer.storage is None:
                 continue
-            ours = 1 + (memory.buffer.flat is not None)
-            if held_elsewhere(memory.buffer.storage, ours):
+            if held_elsewhere(memory.buffer.storage):
                 memory.buffer.freeze()
         self.memory.clear()
         self.unreadable.clear()
@@ -321,7 +320,7 @@ class Tensors:
                 if memory is not None:
                     weak = StorageWeakRef(buffer.storage)  # type: ignore[no-untyped-call]
                     memory.storage = weak  # keeps the address ours
-                buffer.storage = buffer.flat = None
+                buffer.storage = buffer.copy = None
 
 
 def _unwrapped(tensor: Tensor) -> Tensor:

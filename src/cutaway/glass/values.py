@@ -30,15 +30,17 @@ TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
 class Buffer:
     """The numbers of one storage at one moment, shared by all views of it.
 
-    It is the live storage until something writes to it; before a write it becomes a copy.
+    It is the live storage until something writes to it; before a write it becomes a copy. Storages
+    are held, not tensors: every recording begins by looking at all tensors alive, and thousands in
+    earlier traces took it half a second.
     """
 
-    __slots__ = ("changed", "checksum", "dtype", "flat", "kept", "start", "storage")
+    __slots__ = ("changed", "checksum", "copy", "dtype", "kept", "start", "storage")
 
-    def __init__(self, storage: Any, dtype: torch.dtype, flat: Tensor | None = None) -> None:
+    def __init__(self, storage: Any, dtype: torch.dtype, copy: Any = None) -> None:
         self.storage = storage  # live, or None once frozen or not kept
         self.dtype = dtype
-        self.flat = flat  # one-dimensional
+        self.copy = copy  # a storage of its own
         self.start = 0  # which element of the storage comes first
         self.kept = False  # a selection wants it
         self.checksum: int | None = None
@@ -46,18 +48,16 @@ class Buffer:
 
     def read(self) -> Tensor:
         """All elements, one after another."""
-        if self.flat is None:
-            size = self.dtype.itemsize
-            count = self.storage.nbytes() // size
-            self.flat = torch.empty(0, dtype=self.dtype).set_(self.storage, 0, (count,), (1,))
-        return self.flat
+        memory = self.storage if self.copy is None else self.copy
+        count = memory.nbytes() // self.dtype.itemsize
+        return torch.empty(0, dtype=self.dtype).set_(memory, 0, (count,), (1,))
 
     def freeze(self) -> None:
         """Take a copy: the live storage is about to change."""
         if self.storage is not None:
             self.changed = self.was_changed
             self.checksum = None
-            self.flat = self.read().clone()
+            self.copy = self.read().clone().untyped_storage()
             self.storage = None
 
     def mark(self) -> None:
@@ -74,7 +74,7 @@ class Buffer:
     @property
     def is_lost(self) -> bool:
         """Whether its numbers were let go."""
-        return self.storage is None and self.flat is None
+        return self.storage is None and self.copy is None
 
     @property
     def bytes(self) -> int:
