@@ -2,11 +2,16 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cutaway.decode import Translator
+from cutaway.lessons import Lesson, LessonInputs, find
+from cutaway.lessons.lesson import Step
+from cutaway.serve import page_lessons
 from cutaway.serve.session import Session
 from tests.browser.toy import build
 
@@ -24,7 +29,6 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def served(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Session]]:
     """A server for the toy: its address, and the session behind it."""
-    from cutaway.decode import Translator
     from cutaway.serve.app import create_app
     from cutaway.serve.listening import bound
     from cutaway.serve.server import Server
@@ -37,6 +41,30 @@ def served(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
         server = Server(app, listening).start()
         yield server.url, app.state.session
         server.stop()
+
+
+Told = dict[tuple[str, Translator], list[Step]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def told() -> Iterator[Told]:
+    """The steps of lessons as servers of this process computed them, by lesson and model."""
+    steps: Told = {}
+
+    def listened(name: str) -> Lesson:
+        lesson = find(name)
+
+        def computed(inputs: LessonInputs) -> Iterator[Step]:
+            found = list(lesson.steps(inputs))
+            if not inputs.choices:
+                steps[name, inputs.translator] = found
+            return iter(found)
+
+        return replace(lesson, steps=computed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_lessons, "find", listened)
+        yield steps
 
 
 class Watched:

@@ -15,8 +15,8 @@ from cutaway.serve.app import create_app
 from cutaway.serve.listening import bound
 from cutaway.serve.server import Server
 from cutaway.serve.session import Session
-from tests.browser.conftest import Watched
-from tests.lessons.helpers import steps_of, steps_on, steps_with, untrained
+from tests.browser.conftest import Told, Watched
+from tests.lessons.helpers import steps_of, untrained
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 Served = tuple[str, Session]
@@ -69,9 +69,9 @@ def test_the_list_of_lessons_speaks_the_readers_language(
 
 @pytest.mark.parametrize("name", [one.name for one in untrained()])
 def test_every_step_shows_its_numbers_and_its_claims(
-    watched: Watched, served: Served, name: str
+    watched: Watched, served: Served, name: str, told: Told
 ) -> None:
-    walk_through(watched, served[0], name, steps_with(name, served[1].translator))
+    walk_through(watched, served, name, told)
 
 
 def test_an_operand_has_the_name_its_place_gave_it(watched: Watched, served: Served) -> None:
@@ -98,15 +98,16 @@ def carried_served(bundled_folder: Path) -> Iterator[Served]:
 
 @pytest.mark.parametrize("name", [one.name for one in lessons() if one.trained])
 def test_every_step_of_a_lesson_on_the_carried_model(
-    watched: Watched, carried_served: Served, bundled_folder: Path, name: str
+    watched: Watched, carried_served: Served, name: str, told: Told
 ) -> None:
-    walk_through(watched, carried_served[0], name, steps_on(name, bundled_folder))
+    walk_through(watched, carried_served, name, told)
 
 
-def walk_through(watched: Watched, url: str, name: str, steps: tuple[Step, ...]) -> None:
+def walk_through(watched: Watched, served: Served, name: str, told: Told) -> None:
     """Every step of a lesson on the page, in both languages."""
+    url, session = served
     watched.go(f"{url}#/lessons?lang=en&lesson={name}/1")
-    for number, step in enumerate(steps, start=1):
+    for number, step in enumerate(told[name, session.translator], start=1):
         for language in ("en", "zh"):
             lesson(watched, f"{name}/{number}", language)
             watched.page.wait_for_function(

@@ -4,6 +4,7 @@ import tomllib
 from itertools import combinations
 from typing import Any
 
+import click.testing
 import pytest
 import typer.main
 from typer.testing import CliRunner
@@ -116,9 +117,11 @@ def options_of_training() -> dict[str, list[str]]:
     return found
 
 
-def settings(*arguments: str) -> dict[tuple[str, str], Any] | None:
+def settings(command: Any, *arguments: str) -> dict[tuple[str, str], Any] | None:
     """What a call sets that is not the default; None if it is refused."""
-    result = CliRunner().invoke(app, ["train", "--out", "x", *arguments, "--dump-config"])
+    result = click.testing.CliRunner().invoke(
+        command, ["train", "--out", "x", *arguments, "--dump-config"]
+    )
     if result.exit_code:
         assert isinstance(result.exception, CutawayError), (arguments, result.output)
         return None
@@ -134,13 +137,14 @@ def settings(*arguments: str) -> dict[tuple[str, str], Any] | None:
 
 def test_of_every_pair_of_options_both_count_or_the_pair_is_refused() -> None:
     options = options_of_training()
-    alone = {name: settings(*given) for name, given in options.items()}
+    command = typer.main.get_command(app)  # once, not at each of the 900 calls
+    alone = {name: settings(command, *given) for name, given in options.items()}
     lost, refused = [], []
     for one, other in combinations(options, 2):
         given = [word for word in options[one] + options[other] if word.startswith("--")]
         if len(set(given)) < len(given) or {one, other} == {"keep", "watch"}:
             continue  # --grow has the --from it needs; --watch keeps 20 unless --keep says more
-        both = settings(*options[one], *options[other])
+        both = settings(command, *options[one], *options[other])
         if both is None:
             refused.append({one, other})
         elif {**(alone[one] or {}), **(alone[other] or {})}.items() - both.items():

@@ -1,9 +1,7 @@
 """Lessons computed once per session, for all tests that look at them."""
 
 from functools import cache
-from pathlib import Path
 
-from cutaway.decode import Translator
 from cutaway.lessons import Lesson, LessonInputs, find, lessons
 from cutaway.lessons.lesson import Matrix, Step
 
@@ -17,18 +15,6 @@ def untrained() -> list[Lesson]:
 def steps_of(name: str) -> tuple[Step, ...]:
     """The steps of a lesson, without a model and without choices."""
     return tuple(find(name).steps(LessonInputs()))
-
-
-@cache
-def steps_with(name: str, translator: Translator) -> tuple[Step, ...]:
-    """The steps of a lesson with a model at hand."""
-    return tuple(find(name).steps(LessonInputs(translator=translator)))
-
-
-@cache
-def steps_on(name: str, folder: Path) -> tuple[Step, ...]:
-    """The steps of a lesson on a model folder."""
-    return tuple(find(name).steps(LessonInputs(folder)))
 
 
 def matrices(name: str) -> dict[str, Matrix]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tools.grammar import chinese, english, french
 from tools.grammar.contexts import sources, unseen
-from tools.grammar.corpus import text, trees
+from tools.grammar.corpus import trees
 from tools.grammar.split import combinations
 from tools.grammar.tree import Command, Sentence
 
@@ -21,10 +21,7 @@ SAY = {"en-fr": french.say, "en-zh": chinese.say}
 
 
 def test_the_grammar_gives_the_corpus_of_the_package_byte_for_byte() -> None:
-    assert text().encode() == lzma.decompress(CORPUS.read_bytes())
-
-
-def test_the_corpus_is_the_same_under_another_hash_seed() -> None:
+    """Under a hash seed of its own, for nothing may follow the order of a set."""
     run = subprocess.run(
         [sys.executable, "-c", "from tools.grammar.corpus import text; print(text(), end='')"],
         cwd=ROOT,
