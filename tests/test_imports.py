@@ -279,13 +279,21 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
     assert result.stderr == ""
 
 
-def test_the_model_itself_translates_without_torchs_compiler() -> None:
-    """It takes two seconds to load; building on the meta device would load it."""
-    result = in_fresh_python(
-        "import sys\nfrom cutaway import load\n"
-        "load('demo-en-fr', engine='torch').translate(['The cat sleeps.'])\n"
-        "sys.exit('torch._dynamo' in sys.modules)"
-    )
+TRANSLATED = (
+    "from cutaway import load\nload('demo-en-fr', engine='torch').translate(['The cat sleeps.'])"
+)
+FITTED = """
+import torch
+from cutaway.lessons.fit import fit
+number = torch.tensor(3.0, requires_grad=True)
+assert fit([number], lambda: number.square(), updates=3, rate=0.5)[2] < 9
+"""
+
+
+@pytest.mark.parametrize("code", [TRANSLATED, FITTED])
+def test_the_model_itself_works_without_torchs_compiler(code: str) -> None:
+    """It takes two seconds to load; the meta device and torch's own optimizers would load it."""
+    result = in_fresh_python(f"{code}\nimport sys\nsys.exit('torch._dynamo' in sys.modules)")
     assert result.returncode == 0, result.stderr
 
 

@@ -40,7 +40,7 @@ def test_every_command_runs(desk: Path) -> None:
     for command in dict.fromkeys(command for name in READMES for command in commands(name)):
         words = shlex.split(command, comments=True)[1:]
         if words[0] == "train":  # as written it takes minutes; three updates show that it works
-            words += ["--updates", "3"]
+            words += ["--updates", "3", "--set", "train.validate_every=3"]
         if words[0] == "evaluate":  # likewise: fifty sentences of the two thousand
             for option in ("--source", "--target"):
                 path = desk / words[words.index(option) + 1]

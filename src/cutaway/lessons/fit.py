@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-import torch
 from torch import Tensor
+
+from cutaway.training.optimizer import Adam
 
 
 def fit(
@@ -15,7 +16,7 @@ def fit(
     betas: tuple[float, float] = (0.9, 0.999),
 ) -> list[float]:
     """Minimise a loss; returns its value before each update."""
-    optimizer = torch.optim.Adam(parameters, lr=rate, betas=betas)
+    optimizer = Adam(parameters, lr=rate, betas=betas)
     losses = []
     for _ in range(updates):
         value = loss()

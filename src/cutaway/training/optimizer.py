@@ -1,6 +1,7 @@
 """Adam and AdamW by parameter name, their state as plain tensors, and the moving average."""
 
 from collections.abc import Iterable, Mapping
+from inspect import unwrap
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,22 @@ from cutaway.errors import CheckpointError
 from cutaway.training.processes import Processes, wide
 
 STATE = ("exp_avg", "exp_avg_sq")  # Adam's two running means of a parameter's gradient
+
+
+class Adam(torch.optim.Adam):
+    """torch's Adam; the original loads torch's compiler, unused here, at its first step: 1.5 s."""
+
+    add_param_group = unwrap(torch.optim.Adam.add_param_group)
+    zero_grad = unwrap(torch.optim.Adam.zero_grad)
+    step = torch.no_grad()(unwrap(torch.optim.Adam.step))
+
+
+class AdamW(torch.optim.AdamW):
+    """torch's AdamW, likewise."""
+
+    add_param_group = unwrap(torch.optim.AdamW.add_param_group)
+    zero_grad = unwrap(torch.optim.AdamW.zero_grad)
+    step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
 
 
 def make_optimizer(
@@ -24,7 +41,7 @@ def make_optimizer(
         },
         {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
     ]
-    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
+    kind = AdamW if settings.optimizer == "adamw" else Adam
     return kind(
         [group for group in groups if group["params"]],
         lr=0.0,
