@@ -327,3 +327,15 @@ def test_the_shared_corpora_are_read(shared_data: Path) -> None:
     assert any("\u4e00" <= character <= "\u9fff" for character in pairs[0][1])
     with pytest.raises(DataError, match=r"val\.en\.gz, line 1001: no partner"):
         read_pairs((multi30k / "test_2016_flickr.en.gz", multi30k / "val.en.gz"))
+
+
+@pytest.mark.parametrize("heading", ["en\tfr", "Source\tTarget", "english\tFrench"])
+def test_a_row_that_names_the_columns_is_left_out_and_told(tmp_path: Path, heading: str) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(f"{heading}\nA cat.\tUn chat.\nsource\ttarget\n", encoding="utf-8")
+    notes: list[str] = []
+    assert list(iterate_pairs(path, notes=notes)) == [("A cat.", "Un chat."), ("source", "target")]
+    assert len(notes) == 1
+    assert "line 1" in notes[0]
+    path.write_text("cat\tchat\nsource\tsource\n", encoding="utf-8")
+    assert list(iterate_pairs(path)) == [("cat", "chat"), ("source", "source")]

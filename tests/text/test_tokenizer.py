@@ -284,6 +284,8 @@ def test_wrong_input_is_one_line(bpe: Tokenizer, tokenizers: Tokenizers) -> None
         bpe.pieces([-1])
     with pytest.raises(InputError, match="'de' has no tag"):
         bpe.encode("a", language="de")
+    with pytest.raises(InputError, match="'de' is asked for.*one language only"):
+        Tokenizer.train(SENTENCES, vocabulary=389).encode("a", language="de")
     with pytest.raises(InputError, match="seed None"):
         bpe.encode("a", sample=0.1)
     with pytest.raises(InputError, match="one cut only"):

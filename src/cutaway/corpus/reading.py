@@ -179,6 +179,14 @@ def _aligned(source: Path, target: Path, encoding: str) -> Iterator[tuple[str, s
         yield first[1], second[1]
 
 
+# What the first row of a table is called by when it names the columns.
+HEADINGS = {
+    *("source", "target", "src", "tgt", "trg", "original", "translation", "sentence", "text"),
+    *("english", "french", "german", "spanish", "italian", "portuguese", "russian", "chinese"),
+    *("en", "fr", "de", "es", "it", "pt", "nl", "ru", "zh", "ja", "ko", "ar"),
+}
+
+
 def _tsv(
     path: Path, columns: tuple[int, int], encoding: str, notes: list[str]
 ) -> Iterator[tuple[str, str]]:
@@ -196,7 +204,11 @@ def _tsv(
                 f"{label(path)}, line {number}: {len(cells)} column(s); "
                 f"column {max(columns)} is missing (columns are separated by a tab)"
             )
-        yield cells[columns[0] - 1], cells[columns[1] - 1]
+        pair = cells[columns[0] - 1], cells[columns[1] - 1]
+        if number == 1 and {cell.strip().lower() for cell in pair} <= HEADINGS:
+            notes.append(f"{label(path)}: line 1, {pair[0]} | {pair[1]}, names columns: left out")
+            continue
+        yield pair
 
 
 def _jsonl_pairs(

@@ -122,7 +122,12 @@ class Tokenizer:
         """The id of a language's tag: `tag("fr")` is the id of `<2fr>`."""
         number = self._model.languages.get(language)
         if number is None:
-            known = ", ".join(self.languages) or "none"
+            if not self.languages:
+                raise InputError(
+                    f"{language!r} is asked for, and this model translates into one language only: "
+                    "leave the language out"
+                )
+            known = ", ".join(self.languages)
             raise InputError(f"language {language!r} has no tag; this tokenizer knows: {known}")
         return number
 
