@@ -77,6 +77,50 @@ def test_a_path_stays_in_view_above_the_sheet_of_a_phone(
     context.close()
 
 
+# Indices of the inspector, each with its lines, and by how much it runs over the column's edge.
+INDICES = """
+() => {
+  const inspector = document.querySelector('cut-inspector');
+  const edge = inspector.getBoundingClientRect().right;
+  const walker = document.createTreeWalker(inspector, NodeFilter.SHOW_TEXT);
+  const found = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const from = node.data.search(/\\[\\d+,/);
+    if (from < 0 || !node.parentElement.checkVisibility()) continue;
+    const range = document.createRange();
+    range.setStart(node, from);
+    range.setEnd(node, node.data.indexOf(']', from) + 1);
+    const boxes = [...range.getClientRects()];
+    found.push([range.toString(), new Set(boxes.map((box) => box.top)).size,
+      Math.max(...boxes.map((box) => box.right)) - edge]);
+  }
+  return found;
+}
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("width", [360, 1024, 1440])
+def test_an_index_stands_on_one_line(
+    browser: Any, served: tuple[str, Session], language: str, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    watched = Watched(context)
+    attention = "decoder.layers.0.cross_attention"
+    watched.go(f"{served[0]}#/look?lang={language}&text={TEXT}&at={attention}.weights[0,0,1,1]")
+    for name in ("weights", "masked", "scaled", "scores"):
+        address = f"{attention}.{name}[0,0,1,1]"
+        watched.inspect(address)
+        watched.page.locator("cut-inspector .goes-into").evaluate("(all) => { all.open = true; }")
+        watched.page.wait_for_selector("cut-inspector .goes-into li")
+        assert watched.page.inner_text("cut-inspector .path") == address
+        found = watched.page.evaluate(INDICES)
+        assert len(found) > 2
+        assert [one for one in found if one[1] != 1 or one[2] > 0] == []
+    context.close()
+
+
 @pytest.mark.browser
 def test_heads_are_chosen_at_one_place(watched: Watched, served: tuple[str, Session]) -> None:
     """Look inside has a picture of every head to press; the bar does not repeat them."""

@@ -25,7 +25,7 @@ Served = tuple[str, Session]
 def lesson(watched: Watched, place: str, language: str = "en") -> None:
     """Go to a step of a lesson and wait until it is drawn."""
     watched.hash(f"#/lessons?lang={language}&lesson={place}")
-    number = int(place.split("/")[1])
+    number = int(re.findall(r"/(\d+)", place)[0])
     watched.page.wait_for_function(
         "n => document.querySelector('cut-lessons .walk-list li.here') &&"
         " [...document.querySelectorAll('cut-lessons .walk-list li')]"
@@ -263,14 +263,61 @@ def test_figures_stand_there_before_the_answer_and_cannot_be_read(
     assert page.locator(".lesson-matrix").count() == figures
 
 
-def test_a_lesson_fits_a_phone(browser: Any, served: Served) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 720})
+@pytest.mark.parametrize("width", [360, 1024])
+def test_a_lesson_fits_a_narrow_screen(browser: Any, served: Served, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 720})
     watched = Watched(context)
     open_page(watched, served)
-    lesson(watched, "by-hand/8", "zh")
-    answered(watched)
-    assert watched.page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    for place in ("by-hand/4", "by-hand/8"):
+        lesson(watched, place, "zh")
+        answered(watched)
+        assert watched.page.evaluate("() => document.documentElement.scrollWidth") <= width
     tab = watched.page.locator("#views a[aria-current]").bounding_box()
     assert tab is not None
-    assert tab["x"] + tab["width"] <= 361
+    assert tab["x"] + tab["width"] <= width + 1
     context.close()
+
+
+# Of the stage's height: the top of the first figure, the end of the last; and whether it scrolls.
+ROOM = """
+() => {
+  const { top, height } = document.querySelector('#stage').getBoundingClientRect();
+  const boxes = [...document.querySelectorAll('.lesson-stage > figure')]
+    .map((figure) => figure.getBoundingClientRect());
+  const { scrollHeight, clientHeight } = document.querySelector('#stage');
+  return [(Math.min(...boxes.map((box) => box.top)) - top) / height,
+    (Math.max(...boxes.map((box) => box.bottom)) - top) / height, scrollHeight > clientHeight];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "mode"), [(1920, 1080, ""), (1440, 900, ""), (1920, 1080, "&present=1")]
+)
+def test_figures_of_a_lesson_fill_a_large_screen(
+    browser: Any, served: Served, width: int, height: int, mode: str
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": height})
+    watched = Watched(context)
+    open_page(watched, served)
+    for place in ("masked-attention/1", "by-hand/4", "positions/1", "positions/4"):
+        for language in ("en", "zh"):
+            lesson(watched, place + mode, language)
+            answered(watched)
+            watched.page.wait_for_selector(".lesson-stage > figure[style*=--figure]")
+            first, last, scrolls = watched.page.evaluate(ROOM)
+            assert last > 0.6, f"{place}: the lower {1 - last:.0%} are blank"
+            assert 0 <= first < 0.4, f"{place}: the upper {first:.0%} are blank"
+            assert last <= 1, f"{place}: figures end below the screen"
+            assert not scrolls, place
+    context.close()
+
+
+def test_matrices_of_a_lesson_stand_beside_each_other(watched: Watched, served: Served) -> None:
+    open_page(watched, served)
+    lesson(watched, "masked-attention/2")
+    answered(watched)
+    watched.page.wait_for_selector("cut-lessons .tile")
+    boxes = [one.bounding_box() for one in watched.page.locator(".lesson-matrix").all()]
+    assert len(boxes) == 3
+    assert len({box["y"] for box in boxes}) == 1

@@ -238,3 +238,40 @@ def test_without_motion_it_is_there_at_once(browser: Any, served: tuple[str, Ses
         still(page)
         assert (len(page.evaluate("window.frames_seen")) == 1) == still_only
         context.close()
+
+
+def test_numbers_become_pictures_in_frames_that_have_time_for_it(
+    watched: Watched, served: tuple[str, Session]
+) -> None:
+    """Numbers come many at once; made where they arrive, their pictures were one long task."""
+    page = open_zoom(watched, served[0])
+    still(page)
+    page.evaluate(
+        """() => {
+          const { plate, structure } = document.querySelector('cut-zoom');
+          window.seen = { inside: 0, outside: 0, coming: 0 };
+          let drawing = false;
+          const { draw } = plate;
+          plate.draw = (camera) => {
+            drawing = true;
+            draw.call(plate, camera);
+            drawing = false;
+          };
+          const { set } = plate.pictures;
+          plate.pictures.set = (key, picture) => {
+            if (picture instanceof HTMLCanvasElement) seen[drawing ? 'inside' : 'outside'] += 1;
+            const coming = [...plate.pictures.values()].filter((one) => one === 'coming').length;
+            seen.coming = Math.max(seen.coming, coming);
+            return set.call(plate.pictures, key, picture);
+          };
+          for (const store of structure.trace.stores) store.whole = undefined;
+          plate.pictures.clear();
+          plate.again();
+        }"""
+    )
+    still(page)
+    seen = page.evaluate("seen")
+    assert seen["coming"] > 0
+    assert seen["inside"] > 20
+    assert seen["outside"] == 0
+    assert watched.complaints == []

@@ -1,5 +1,5 @@
 /** Addresses and names as a reader meets them: split, shortened, with the words of a cell. */
-import { hasWords, t } from "./dom.js";
+import { h, hasWords, t } from "./dom.js";
 import { shown } from "./heat.js";
 import { symbolOf } from "./symbols.js";
 
@@ -38,6 +38,16 @@ export function shortAddress(address) {
     .replace("self_attention", "self")
     .replace("cross_attention", "cross")
     .replace("feed_forward", "ffn");
+}
+
+/**
+ * An address or name on the page: a line may end after a dot of it, never within its index.
+ * @param {string} text
+ */
+export function breakable(text) {
+  const [, name, index] = /** @type {string[]} */ (/^(.*?)(\[[^\]]*\])?$/.exec(text));
+  const parts = name.split(".").map((part, n) => (n ? [".", h("wbr"), part] : part));
+  return [parts, index ? h("span", { class: "index" }, index) : null];
 }
 
 /** The words of a cell's rows and columns. @param {Trace} trace @param {Cell} cell */
@@ -99,11 +109,11 @@ export function displayName(trace, id) {
  */
 export function placeName(trace, address, path) {
   const found = trace.find(address);
-  if (!found) return shortAddress(address);
+  if (!found) return breakable(shortAddress(address));
   const from = trace.path(found.id);
   const place = from === path || from === "" ? "" : `${shortAddress(from)} · `;
   const { index } = splitAddress(address, trace.values[found.id].phase);
-  return `${place}${displayName(trace, found.id)}${index}`;
+  return breakable(`${place}${displayName(trace, found.id)}${index}`);
 }
 
 /**

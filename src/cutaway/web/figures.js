@@ -19,6 +19,7 @@ import { inline } from "./numbers.js";
  * }} Picture
  */
 
+const WIDE = { width: 640, height: 300 };
 const SQUARE = { width: 400, height: 364 };
 
 /**
@@ -152,7 +153,7 @@ export function pictured(picture) {
         colour: headColour(n, dark),
         points: one.x.map((x, k) => /** @type {[number, number]} */ ([x, one.y[k]]))
       })),
-      { label: title, x: said(picture.x), y: said(picture.y), ...(turns ? SQUARE : {}) }
+      { label: title, x: said(picture.x), y: said(picture.y), ...(turns ? SQUARE : WIDE) }
     );
   else if (picture.kind === "points") body = cloud(picture, title, dark);
   else {

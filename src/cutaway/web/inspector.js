@@ -1,7 +1,7 @@
 /**
  * `<cut-inspector>`: one cell — its arithmetic, formula, line of code and words, always recomputed.
  */
-import { placeName } from "./address.js";
+import { breakable, placeName } from "./address.js";
 import { codeOf } from "./code.js";
 import { announce, data, fill, h, hint, locale, press, t } from "./dom.js";
 import { shown } from "./heat.js";
@@ -162,7 +162,7 @@ export class InspectorElement extends HTMLElement {
         {},
         h("span", {}, place),
         words ? h("b", {}, words) : null,
-        h("small", { class: "path" }, trace.address(cell))
+        h("small", { class: "path" }, breakable(trace.address(cell)))
       ),
       h("dl", { class: "facts" }, facts),
       why.written !== null && PLAYED.has(why.rule.kind)

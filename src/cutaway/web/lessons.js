@@ -21,6 +21,9 @@ import { Structure } from "./structure.js";
  */
 
 const seen = new Set(); // questions whose answer was opened
+// Pixels of letters, where figures have the stage alone; below 13 the pictures alone grow smaller.
+const SIZES = [36, 31, 27, 23, 20, 17.5, 15, 13, 11, 8];
+const PICTURE = 46; // widths of a picture in such sizes, as the style sheet has it
 
 export class LessonsElement extends HTMLElement {
   /** @param {any} app */
@@ -50,7 +53,7 @@ export class LessonsElement extends HTMLElement {
     // Figures stand there from the beginning; before the answer they cannot be read.
     const stage = h(
       "div",
-      { class: "lesson-stage" },
+      { class: step.trace ? "lesson-stage" : "lesson-stage alone" },
       step.matrices.map(matrixTable),
       step.pictures.map(pictured)
     );
@@ -129,6 +132,9 @@ export class LessonsElement extends HTMLElement {
       )
     );
     app.inspector.empty();
+    this.fits?.disconnect();
+    this.fits = new ResizeObserver(() => step.trace || fit(stage));
+    this.fits.observe(app.stage);
     if (open) await this.reveal(step, after, stage);
   }
 
@@ -192,6 +198,32 @@ export class LessonsElement extends HTMLElement {
 }
 
 customElements.define("cut-lessons", LessonsElement);
+
+/**
+ * Figures as large as they can be: each no wider than the stage, all of them seen at once.
+ * @param {HTMLElement} stage that has the height of the screen, at least
+ */
+function fit(stage) {
+  const figures = /** @type {HTMLElement[]} */ ([...stage.children]);
+  if (!figures.length) return;
+  const set = (/** @type {HTMLElement} */ figure, /** @type {number} */ size) =>
+    figure.style.setProperty("--figure", `${size}px`);
+  const drawn = stage.querySelector(".lesson-picture");
+  const sizes = SIZES.filter((size) => !drawn || size * PICTURE <= stage.clientWidth);
+  const widest = figures.map((figure) => {
+    const frame = /** @type {HTMLElement} */ (figure.querySelector(".scroll-x"));
+    const fits = (/** @type {number} */ size) => {
+      set(figure, size);
+      return frame.scrollWidth <= frame.clientWidth;
+    };
+    return sizes.find(fits) ?? SIZES[SIZES.length - 1];
+  });
+  const seen = (/** @type {number} */ size) => {
+    figures.forEach((figure, n) => set(figure, Math.min(size, widest[n])));
+    return stage.offsetHeight <= Math.ceil(parseFloat(getComputedStyle(stage).minHeight));
+  };
+  sizes.find(seen);
+}
 
 /** A lesson in the list. @param {any} lesson */
 function entry({ id, title, about }) {

@@ -1,6 +1,6 @@
 /** The stage of a place: the way to it, its equation, and the matrix in focus as a table. */
 import { data, fill, h, hint, locale, painted, press, stays, t } from "./dom.js";
-import { displayName } from "./address.js";
+import { breakable, displayName } from "./address.js";
 import { changeBanner } from "./change.js";
 import { EquationElement } from "./equation.js";
 import { headOf, moveHead } from "./heads.js";
@@ -169,7 +169,11 @@ export class LookElement extends HTMLElement {
           {},
           h("b", {}, displayName(trace, id)),
           " ",
-          h("small", {}, value.address, sheet.lead.length ? `[${sheet.lead.join(",")},:,:]` : "")
+          h(
+            "small",
+            {},
+            breakable(value.address + (sheet.lead.length ? `[${sheet.lead.join(",")},:,:]` : ""))
+          )
         ),
         this.check(trace, id)
       ),

@@ -8,13 +8,18 @@ import { Plate } from "./plate.js";
 /** @typedef {import("./camera.js").Size} Size */
 
 export class Minimap {
-  /** @param {Box} root @param {(x: number, y: number) => void} jump to a point of the picture */
-  constructor(root, jump) {
+  /**
+   * @param {Box} root
+   * @param {Plate} large whose pictures of matrices this one shows too
+   * @param {(x: number, y: number) => void} jump to a point of the picture
+   */
+  constructor(root, large, jump) {
     this.root = root;
+    this.large = large;
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.view = h("i", {});
-    this.plate = new Plate(this.canvas, root, () => {});
-    this.drawn = ""; // the size it was drawn for
+    this.plate = new Plate(this.canvas, root, () => {}, large.pictures);
+    this.drawn = ""; // the size it was drawn for, and how many pictures there were
     this.element = h(
       "div",
       {
@@ -41,10 +46,14 @@ export class Minimap {
   frame({ x, y, scale }, size, whole) {
     this.element.hidden = whole;
     if (whole) return;
-    const key = `${this.canvas.clientWidth}×${this.canvas.clientHeight}`;
+    const { clientWidth, clientHeight } = this.canvas;
+    const key = `${clientWidth}×${clientHeight} ${this.large.pictures.size}`;
     const { camera } = this;
-    if (this.drawn !== key) this.plate.draw(camera);
-    this.drawn = key;
+    const rests = !this.large.waits && !this.large.coming.size;
+    if (!this.drawn || (this.drawn !== key && rests)) {
+      this.plate.draw(camera);
+      this.drawn = key;
+    }
     const by = camera.scale / scale;
     const style = {
       left: (x - camera.x) * camera.scale,

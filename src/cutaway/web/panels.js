@@ -1,5 +1,5 @@
 /** What the inspector says of a cell: its arithmetic, its formula, its words. */
-import { labelOf, nameOf, placeName } from "./address.js";
+import { breakable, labelOf, nameOf, placeName } from "./address.js";
 import { writeNote } from "./arithmetic.js";
 import { currentLanguage, data, h, hint, inLanguage, locale, press, t } from "./dom.js";
 import { mathOf } from "./formula.js";
@@ -74,7 +74,7 @@ export function numbersPanel(trace, why, open) {
                 class: "link",
                 onclick: () => open(trace.values[arg].address)
               },
-              trace.values[arg].address
+              breakable(trace.values[arg].address)
             )
           )
         )

@@ -14,6 +14,7 @@ const FINEST = 192; // points of a matrix's picture on each side; nearer, its ce
 const SMALLEST = 5; // pixels of a matrix that is drawn as more than a rectangle
 const NUMBERED = 40; // pixels of a cell that has room for its number
 const MADE = 8; // milliseconds per frame for new pictures
+const COMING = 12; // values whose numbers are on their way at once
 
 /** Where the picture of a matrix lies in its box. @param {Box} box */
 export function inside({ x, y, w, h, title }) {
@@ -32,13 +33,22 @@ export class Plate {
   asked = ""; // the window of cells that was last sent for
   came = false;
 
-  /** @param {HTMLCanvasElement} canvas @param {Box} root @param {() => void} again draw once more */
-  constructor(canvas, root, again) {
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Box} root
+   * @param {() => void} again draw once more
+   * @param {Map<string, HTMLCanvasElement | ArrayLike<number> | "coming">} pictures of matrices, or
+   * the numbers of pictures that are still to be made
+   */
+  constructor(canvas, root, again, pictures = new Map()) {
     this.canvas = canvas;
     this.root = root;
     this.again = again;
-    /** @type {Map<string, HTMLCanvasElement | "coming">} */
-    this.pictures = new Map();
+    this.pictures = pictures;
+    /** @type {Set<number>} */
+    this.coming = new Set(); // values
+    /** @type {Map<string, number>} */
+    this.widths = new Map(); // of names, in letters of one pixel
     /** @type {Written[]} */
     this.written = []; // numbers on the canvas now
     /** @type {{box: Box, row: number, col: number} | null} */
@@ -113,8 +123,24 @@ export class Plate {
     pen.textAlign = "left";
     const left = Math.max(x, 0) + letters * (box.sheet ? 0.1 : 0.5);
     const room = x + w - left;
-    const text = pen.measureText(box.name).width > room ? cutTo(pen, box.name, room) : box.name;
-    pen.fillText(text, left, y + strip * (box.sheet ? 0.45 : 0.8));
+    pen.fillText(this.fitting(box.name, letters, room), left, y + strip * (box.sheet ? 0.45 : 0.8));
+  }
+
+  /**
+   * As much of a name as there is room for. Measuring is slow: a name that fits with some to spare
+   * is measured once, not in every frame.
+   * @param {string} name
+   * @param {number} letters their size in pixels
+   * @param {number} room
+   */
+  fitting(name, letters, room) {
+    const { pen } = this;
+    const key = `${pen.font.slice(0, 3)} ${name}`;
+    const near = this.widths.get(key);
+    if (near !== undefined && near * letters * 1.1 < room) return name;
+    const { width } = pen.measureText(name);
+    this.widths.set(key, width / letters);
+    return width > room ? cutTo(pen, name, room) : name;
   }
 
   /** @param {Box} box @param {Sheet} sheet */
@@ -252,7 +278,12 @@ export class Plate {
         tag(shown(sheet.word("col", c)), at.x + c * cell.w + 2, Math.max(10, at.y - 9));
   }
 
-  /** The picture of a matrix; null until it is there. @param {Box} box @param {Sheet} sheet */
+  /**
+   * The picture of a matrix; null until it is there. Numbers that come become a picture in a frame
+   * that has time for it: many come together.
+   * @param {Box} box
+   * @param {Sheet} sheet
+   */
   picture(box, sheet) {
     const found = this.pictures.get(box.key);
     if (found instanceof HTMLCanvasElement) return found;
@@ -263,34 +294,34 @@ export class Plate {
     }
     const [rows, cols] = [Math.min(FINEST, sheet.rows), Math.min(FINEST, sheet.cols)];
     const { trace, id } = sheet;
-    if (trace.here(id)) return this.keep(box, sheet, pooled(sheet, rows, cols), cols);
+    if (found || trace.here(id)) {
+      const picture = raster(sheet, found ?? pooled(sheet, rows, cols), cols);
+      this.pictures.set(box.key, picture);
+      return picture;
+    }
+    if (this.coming.size >= COMING && !this.coming.has(id)) return null;
+    this.coming.add(id);
     this.pictures.set(box.key, "coming");
     void trace
       .want([id])
-      .then(() => (trace.here(id) ? pooled(sheet, rows, cols) : sheet.sample(rows, cols)))
+      .then(() => (trace.here(id) ? undefined : sheet.sample(rows, cols)))
       .then((numbers) => {
-        this.keep(box, sheet, numbers, cols);
+        this.coming.delete(id);
+        if (numbers) this.pictures.set(box.key, numbers);
+        else this.pictures.delete(box.key);
         this.again();
       });
     return null;
-  }
-
-  /**
-   * @param {Box} box
-   * @param {Sheet} sheet
-   * @param {ArrayLike<number>} numbers
-   * @param {number} cols
-   */
-  keep(box, sheet, numbers, cols) {
-    const picture = raster(sheet, numbers, cols);
-    this.pictures.set(box.key, picture);
-    return picture;
   }
 }
 
 /** As much of a text as there is room for. @param {CanvasRenderingContext2D} pen @param {string} text @param {number} room */
 function cutTo(pen, text, room) {
-  let end = text.length;
-  while (end > 0 && pen.measureText(`${text.slice(0, end)}…`).width > room) end -= 1;
+  let [end, over] = [0, text.length]; // letters that fit, and that do not
+  while (over - end > 1) {
+    const half = (end + over) >> 1;
+    if (pen.measureText(`${text.slice(0, half)}…`).width > room) over = half;
+    else end = half;
+  }
   return end > 1 ? `${text.slice(0, end)}…` : "";
 }

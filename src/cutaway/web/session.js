@@ -1,6 +1,5 @@
 /** The recorded run that a view shows: the question that makes it, and the run once it is there. */
 import { translationOf } from "./chances.js";
-import { rowMajor, sizeOf, unravel } from "./layout.js";
 import { Structure } from "./structure.js";
 
 /** @typedef {Record<string, string>} Place */
@@ -85,12 +84,16 @@ export async function largestIn({ trace, structure }, place, head) {
   if (!trace.here(id)) return null;
   const { shape, axes } = trace.values[id];
   const axis = axes?.indexOf("head") ?? -1;
-  let [best, most] = [shape.map(() => 0), -1];
-  for (let n = 0; n < sizeOf(shape); n++) {
-    const index = unravel(n, { shape, strides: rowMajor(shape) });
+  const index = shape.map((size, d) => (d === axis ? Math.min(head, size - 1) : 0));
+  let [best, most] = [[...index], -1];
+  for (let d = 0; d >= 0;) {
     const size = Math.abs(trace.read(id, index));
-    if (size > most && Number.isFinite(size) && (axis < 0 || index[axis] === head))
-      [best, most] = [index, size];
+    if (size > most && Number.isFinite(size)) [best, most] = [[...index], size];
+    for (d = shape.length - 1; d >= 0; d--) {
+      if (d === axis) continue;
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
+    }
   }
   return { id, index: best };
 }

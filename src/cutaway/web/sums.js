@@ -1,5 +1,5 @@
 /** A sum of products as a table: both factors, the product, a bar, and the sum so far. */
-import { displayName } from "./address.js";
+import { breakable, displayName } from "./address.js";
 import { data, h, locale, press, t } from "./dom.js";
 import { range, shown } from "./heat.js";
 import { inline, short, whole } from "./numbers.js";
@@ -109,7 +109,7 @@ export function sumTable(trace, made, sum, open) {
       "th",
       { scope: "col" },
       k ? "· " : "",
-      displayName(trace, id),
+      breakable(displayName(trace, id)),
       words ? h("small", {}, ` ${words}`) : null
     );
   });

@@ -68,12 +68,12 @@ export class ZoomElement extends HTMLElement {
     this.canvas = h("canvas", { tabindex: "0", role: "application", "aria-label": label });
     this.crumbs = h("nav", { class: "crumbs", "aria-label": t("crumbs") });
     this.said = data("output", { class: "zoom-said" });
-    this.map = new Minimap(root, (x, y) =>
+    this.plate = new Plate(this.canvas, root, () => this.wake());
+    this.map = new Minimap(root, this.plate, (x, y) =>
       this.look(centred(this.size, [x, y], this.camera.scale))
     );
     const frame = h("div", { class: "zoom-frame" }, this.canvas, this.map.element);
     fill(this, h("header", {}, this.crumbs, this.said), frame, hint(t("zoom.keys")));
-    this.plate = new Plate(this.canvas, root, () => this.wake());
     gestures(this.canvas, {
       pan: (dx, dy) =>
         this.look({
