@@ -196,7 +196,7 @@ def build(
         Path | None, under(Files, "run.toml whose tables data and tokenizer are used.")
     ] = None,
     tokenizer: Given = "",
-    kind: Annotated[str, sets(TokenizerConfig, "kind", panel=Text)] = "",
+    kind: Annotated[str, under(Text, "bpe (by default), unigram, word or char.")] = "",
     vocabulary: Annotated[int | None, sets(TokenizerConfig, "vocabulary", panel=Text)] = None,
     separate: Separate = False,
     lowercase: Lowercase = False,
