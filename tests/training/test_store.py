@@ -223,8 +223,8 @@ def test_what_a_store_cannot_do_is_one_line(tables: dict[str, Any], message: str
     "broken",
     [
         None, [], [7], [{}], {"pairs": 6}, {"pairs": 0}, {"pairs": True}, {"weight": 0},
-        {"weight": "2"}, {"weight": float("nan")}, {"tag": 5}, {"languages": ["en"]},
-        {"languages": ["en", "../x"]}, {"languages": 3},
+        {"weight": "2"}, {"weight": float("nan")}, {"tag": 5}, {"tag": "\x1b[1m"},
+        {"languages": ["en"]}, {"languages": ["en", "../x"]}, {"languages": 3},
     ],
 )  # fmt: skip
 def test_damaged_parts_are_one_line(tmp_path: Path, broken: Any) -> None:

@@ -242,7 +242,7 @@ def _part(said: dict[str, Any]) -> Part:
         raise ValueError(f"a part of {pairs!r} pairs")
     if type(weight) not in (int, float) or not 0 < weight < math.inf:
         raise ValueError(f"a weight of {weight!r}")
-    if not isinstance(tag, str):
+    if not isinstance(tag, str) or not (tag == "" or tag.isalnum()):
         raise ValueError(f"a tag {tag!r}")
     if languages is None:
         return Part([], None, tag, weight)
