@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from cutaway.corpus import Cleaner, build_store, open_store
+from cutaway.corpus import Cleaner, Stream, build_store, open_store
 from cutaway.corpus.batches import BatchPlan
 from cutaway.corpus.reading import iterate_pairs
 from cutaway.text import Tokenizer
@@ -93,11 +93,11 @@ def stage(name: str, folder: Path, updates: int) -> dict[str, Any]:
         "read": lambda: sum(1 for _ in read(folder)),
         "clean": lambda: sum(1 for _ in Cleaner().passing(read(folder))),
         "tokenizer": lambda: learn_tokenizers(
-            TokenizerConfig(), Cleaner().passing(read(folder)), seed=1
+            TokenizerConfig(), [Stream(Cleaner().passing(read(folder)))], seed=1
         ),
         "store": lambda: build_store(
             folder / "store",
-            Cleaner().passing(read(folder)),
+            [Stream(Cleaner().passing(read(folder)))],
             Tokenizer.load(folder / "tokenizer.model"),
             max_length=256,
             long="skip",

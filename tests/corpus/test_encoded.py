@@ -9,7 +9,9 @@ import pytest
 
 from cutaway.corpus import (
     BatchPlan,
+    Part,
     SampledPairs,
+    Stream,
     build_store,
     encode_labelled,
     encode_pairs,
@@ -20,6 +22,8 @@ from cutaway.corpus.encoded import Long, token_code
 from cutaway.errors import DataError, InputError
 from cutaway.text import Tokenizer
 from tests.corpus.conftest import PAIRS
+
+WAY = ("en", "fr")
 
 
 def test_pairs_come_back_with_their_special_ids(tokenizer: Tokenizer) -> None:
@@ -165,13 +169,12 @@ def test_the_store_equals_memory(tokenizer: Tokenizer, tmp_path: Path) -> None:
     encoded, report = encode_pairs(PAIRS, tokenizer, max_length=19, long="skip", language="fr")
     folder = tmp_path / "deep" / "store"
     stored_report = build_store(
-        folder, iter(PAIRS), tokenizer, max_length=19, long="skip", language="fr"
+        folder, [Stream(iter(PAIRS), WAY)], tokenizer, max_length=19, long="skip"
     )
     store = open_store(folder, tokenizer)
     assert isinstance(store.source_tokens, np.memmap)
     assert stored_report == report
     assert store.fingerprint == encoded.fingerprint
-    assert json.loads((folder / "header.json").read_text())["fingerprint"] == store.fingerprint
     assert store.numbers.tolist() == encoded.numbers.tolist()
     assert store.max_length == 19
     for first, second in zip(store, encoded, strict=True):
@@ -181,30 +184,30 @@ def test_the_store_equals_memory(tokenizer: Tokenizer, tmp_path: Path) -> None:
 
 
 def test_a_store_is_replaced_whole_or_not_at_all(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    build_store(tmp_path / "store", PAIRS[:3], tokenizer)
+    build_store(tmp_path / "store", [Part(PAIRS[:3], WAY)], tokenizer)
 
     def breaks_off() -> Iterator[tuple[str, str]]:
         yield PAIRS[0]
         raise DataError("the corpus broke off")
 
     with pytest.raises(DataError, match="broke off"):
-        build_store(tmp_path / "store", breaks_off(), tokenizer)
+        build_store(tmp_path / "store", [Stream(breaks_off(), WAY)], tokenizer)
     assert len(open_store(tmp_path / "store")) == 3
-    build_store(tmp_path / "store", PAIRS, tokenizer)
+    build_store(tmp_path / "store", [Part(PAIRS, WAY)], tokenizer)
     assert len(open_store(tmp_path / "store")) == len(PAIRS)
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
     (tmp_path / "mine").mkdir()
     with pytest.raises(DataError, match="is no token store"):
-        build_store(tmp_path / "mine", PAIRS, tokenizer)
+        build_store(tmp_path / "mine", [Part(PAIRS, WAY)], tokenizer)
     with pytest.raises(DataError, match="no pair is left"):
-        build_store(tmp_path / "none", [], tokenizer)
+        build_store(tmp_path / "none", [Part([], WAY)], tokenizer)
 
 
 @pytest.mark.parametrize("name", ["source", "target", "offsets", "numbers"])
 def test_a_flipped_byte_or_a_cut_file_is_noticed(
     tokenizer: Tokenizer, tmp_path: Path, name: str
 ) -> None:
-    build_store(tmp_path / "store", PAIRS, tokenizer)
+    build_store(tmp_path / "store", [Part(PAIRS, WAY)], tokenizer)
     path = tmp_path / "store" / f"{name}.bin"
     good = path.read_bytes()
     bad = bytearray(good)
@@ -224,7 +227,7 @@ def test_broken_headers_and_other_tokenizers_are_refused(
     tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "store"
-    build_store(folder, PAIRS, tokenizer)
+    build_store(folder, [Part(PAIRS, WAY)], tokenizer)
     other = Tokenizer.train(["something else"] * 3, vocabulary=300)
     with pytest.raises(DataError, match="another tokenizer"):
         open_store(folder, other)

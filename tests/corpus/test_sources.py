@@ -151,10 +151,11 @@ def test_the_direction_follows_languages_and_reversal() -> None:
 def test_both_ways_never_trains_on_what_is_asked_of_the_other_direction() -> None:
     part = Part([("a", "A"), ("b", "B"), ("c", "B")], ("en", "de"))
     there, back = both_ways([part], held=[("z", "B")])
-    assert there.rows == [("a", "A")]
-    assert back.rows == [("A", "a")]
+    assert there.read().rows == [("a", "A")]
+    assert back.read().rows == [("A", "a")]
     assert back.languages == ("de", "en")
     assert targets([there, back]) == ("de", "en")
+    assert targets([there, there]) == ()  # one needs no tag
 
 
 def test_parts_are_joined_with_their_tags() -> None:

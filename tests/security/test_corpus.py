@@ -9,6 +9,7 @@ import pytest
 from cutaway.corpus.files import LONGEST, read_lines
 from cutaway.corpus.gettext import read_mo, read_po
 from cutaway.corpus.harvesting import harvest
+from cutaway.corpus.parts import Part
 from cutaway.corpus.store import build_store
 from cutaway.corpus.tmx import read_tmx
 from cutaway.errors import DataError
@@ -79,6 +80,6 @@ def test_a_folder_of_somebody_elses_is_not_deleted(tmp_path: Path) -> None:
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
     tokenizer = Tokenizer.train(["a cat", "a dog"] * 9, kind="char", vocabulary=300)
-    build_store(tmp_path / "store", [("a cat", "a dog")], tokenizer)
+    build_store(tmp_path / "store", [Part([("a cat", "a dog")])], tokenizer)
     assert (mine / "thesis.txt").read_text() == "years of work"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["store", "store.new"]

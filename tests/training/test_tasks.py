@@ -12,7 +12,7 @@ import torch
 from cutaway.artifact.folder import ModelFolder, read_model_folder
 from cutaway.artifact.snapshots import read_index, read_snapshot, snapshot_updates
 from cutaway.config import RunConfig
-from cutaway.corpus import build_store
+from cutaway.corpus import Part, build_store
 from cutaway.errors import ConfigError, ModelFolderError
 from cutaway.evaluation.validation import validator
 from cutaway.text import Tokenizer
@@ -93,7 +93,7 @@ def test_a_token_store_trains_as_its_files_do(tmp_path: Path) -> None:
     values = tables(tmp_path, updates=8)
     run_here(values, tmp_path / "files")
     tokenizer = Tokenizer.load(tmp_path / "files" / "tokenizer.model")
-    build_store(tmp_path / "store", corpus()[:240], tokenizer)
+    build_store(tmp_path / "store", [Part(corpus()[:240])], tokenizer)
     values["data"] = {"store": str(tmp_path / "store"), "val_data": values["data"]["val_data"]}
     del values["tokenizer"]["vocabulary"]  # the store has its own
     run_here(values, tmp_path / "stored")
@@ -113,10 +113,10 @@ def test_a_store_with_another_target_tokenizer_than_the_model_is_refused(tmp_pat
     data = {"store": str(tmp_path / "store"), "val_data": values["data"]["val_data"]}
     values = {**values, "data": data, "tokenizer": {}}
     for target in (other, None):
-        build_store(tmp_path / "store", pairs, source, target)
+        build_store(tmp_path / "store", [Part(pairs)], source, target)
         with pytest.raises(ConfigError, match="another target tokenizer"):
             run_here(values, tmp_path / "refused")
-    build_store(tmp_path / "store", pairs, source, theirs)
+    build_store(tmp_path / "store", [Part(pairs)], source, theirs)
     run_here(values, tmp_path / "continued")
 
 
@@ -124,7 +124,7 @@ def test_a_store_of_longer_sentences_makes_room_for_them(tmp_path: Path) -> None
     values = {**tables(tmp_path, updates=1, tokens=700), "tokenizer": {}}
     tokenizer = Tokenizer.train([s for s, _ in corpus()], kind="word", vocabulary=400)
     long = (" ".join(["river"] * 300), " ".join(["king"] * 280))
-    build_store(tmp_path / "store", [long, *corpus()[:50]], tokenizer)
+    build_store(tmp_path / "store", [Part([long, *corpus()[:50]])], tokenizer)
     values["data"] = {"store": str(tmp_path / "store"), "val_data": values["data"]["val_data"]}
     run_here(values, tmp_path / "model")
     assert read_model_folder(tmp_path / "model").model.config.max_length >= 301

@@ -8,10 +8,11 @@ import typer
 
 from cutaway.cli.back_translate import back_translate
 from cutaway.cli.once import Group, OnceCommand
-from cutaway.cli.options import given, under
+from cutaway.cli.options import given, sets, under
 from cutaway.cli.outputs import Force, check_file, check_folder, is_report
-from cutaway.config import RunConfig, given_files, one_of
-from cutaway.errors import DataError, InputError
+from cutaway.cli.train import run_config
+from cutaway.config import DataConfig, RunConfig, TokenizerConfig, given_files, one_of
+from cutaway.errors import ConfigError, DataError, InputError
 
 if TYPE_CHECKING:
     from cutaway.text import Tokenizer
@@ -102,10 +103,11 @@ def check(
 ) -> None:
     """Report what a corpus holds, what is wrong with it, and what training on it will cost."""
     from cutaway.cli.data_view import show
+    from cutaway.corpus import Part, clean
     from cutaway.corpus.check import check as examine
     from cutaway.corpus.check_report import write_report
     from cutaway.training.prepare import learn_tokenizers
-    from cutaway.training.rows import clean_and_hold_out
+    from cutaway.training.rows import set_aside
 
     if html is not None:
         check_file(html, "--html", force=force, ours=is_report)
@@ -114,7 +116,12 @@ def check(
     config = RunConfig.from_tables(
         {
             "data": {"max_length": max_length, "long": long},
-            "tokenizer": _tokenizer_table(kind, vocabulary, separate, lowercase),
+            "tokenizer": {
+                "kind": kind,
+                "vocabulary": vocabulary,
+                "joint": not separate,
+                "lowercase": lowercase,
+            },
             "model": given(preset=preset),
             "train": {"tokens": tokens, "epochs": epochs},
         }
@@ -130,8 +137,11 @@ def check(
     if tokenizer:
         tokenizers = _loaded(tokenizer)
     else:
-        rows, _ = clean_and_hold_out(config, train, [], hold_out=not validation)
-        tokenizers = learn_tokenizers(config.tokenizer, rows, config.train.seed)
+        rows, cleaning = clean(train)
+        cleaning.require_some()
+        if not validation:
+            rows, _ = set_aside(rows, config.data.holdout, config.train.seed)
+        tokenizers = learn_tokenizers(config.tokenizer, [Part(rows)], config.train.seed)
     forecaster = None
     if probe:
         from cutaway.training.probe import make_probe
@@ -164,67 +174,93 @@ def build(
     corpus: Corpus = None,
     source: Source = "",
     target: Target = "",
-    both: Both = None,
+    both: Annotated[
+        list[str] | None,
+        under(
+            Files,
+            "One file with both sides (TSV, JSONL, TMX, PO, MO), or several with weights: "
+            "-d a.tsv:2 -d b.tmx.",
+            "--data",
+            "-d",
+        ),
+    ] = None,
     embedded: Embedded = "",
     format: Format = "",
     encoding: Encoding = "",
-    columns: Columns = "1,2",
+    columns: Annotated[str, sets(DataConfig, "columns", panel=Files)] = "",
     keys: Keys = "",
     languages: Languages = "",
+    reverse: Annotated[bool, sets(DataConfig, "reverse", "--reverse", panel=Files)] = False,
+    both_ways: Annotated[bool, sets(DataConfig, "both_ways", "--both-ways", panel=Files)] = False,
+    config: Annotated[
+        Path | None, under(Files, "run.toml whose tables data and tokenizer are used.")
+    ] = None,
     tokenizer: Given = "",
-    kind: Kind = "bpe",
-    vocabulary: Vocabulary = 0,
+    kind: Annotated[str, under(Text, "bpe (by default), unigram, word or char.")] = "",
+    vocabulary: Annotated[int | None, sets(TokenizerConfig, "vocabulary", panel=Text)] = None,
     separate: Separate = False,
     lowercase: Lowercase = False,
-    max_length: MaxLength = 256,
-    long: Long = "skip",
+    max_length: Annotated[int | None, sets(DataConfig, "max_length", panel=Text)] = None,
+    long: Annotated[str, under(Text, "Longer pairs: skip (by default), truncate or error.")] = "",
     no_clean: Uncleaned = False,
 ) -> None:
     """Encode a corpus once into a memory-mapped token store; memory does not grow with it."""
-    from cutaway.corpus import Cleaner, build_store, open_store
-    from cutaway.corpus.store import HEADER
+    from cutaway.corpus import build_store, open_store, store_parts
+    from cutaway.corpus.opening import languages_of, open_parts
+    from cutaway.corpus.parts import require_tags
+    from cutaway.corpus.store import HEADER, read_header
     from cutaway.training.prepare import learn_tokenizers
+    from cutaway.training.rows import given_validation, in_directions
 
     check_folder(out, "--out", ours=lambda folder: (folder / HEADER).is_file())
     source, target, files = _named(corpus, source, target, both)
-    if any("weight" in one for one in given_files(files).get("sources", ())):
-        raise InputError("a store holds each pair once; weights act in train: leave them out here")
-    reader = _reader(format, encoding, columns, keys, languages)
-    config = RunConfig.from_tables(
-        {
-            "data": {"max_length": max_length, "long": long},
-            "tokenizer": _tokenizer_table(kind, vocabulary, separate, lowercase),
-        }
-    )
+    first, second = languages_of(languages) if languages else ("", "")
+    tables: dict[str, dict[str, Any]] = {
+        "data": given(
+            source=source, target=target, embedded=embedded, **given_files(files),
+            format=format, encoding=encoding, columns=columns, keys=keys,
+            source_language=first, target_language=second, reverse=reverse, both_ways=both_ways,
+            max_length=max_length, long=long,
+        ) | ({"clean": False} if no_clean else {}),
+        "tokenizer": given(kind=kind, vocabulary=vocabulary, lowercase=lowercase)
+        | ({"joint": False} if separate else {}),
+    }  # fmt: skip
+    settings = run_config(config, tables, [])
+    asked = settings.data
+    if asked.store or settings.train.task != "translate":
+        raise ConfigError(
+            "a store is built of pairs from files; leave data.store and train.task out"
+        )
     notes: list[str] = []
-
-    def read(notes: list[str]) -> Iterator[tuple[str, str]]:
-        return reader(source, target, files, embedded, "train", notes)
-
+    whole = open_parts(asked, notes)
+    held = given_validation(settings, whole, []) if asked.both_ways else []
+    parts = in_directions(settings, whole, held, notes)
+    if _reads_standard_input(asked) and (asked.both_ways or not tokenizer):
+        raise DataError(
+            "standard input can be read once only; give --tokenizer FILE, and no --both-ways"
+        )
     if tokenizer:
         tokenizers = _loaded(tokenizer)
-    elif "-" in (source, target, *files):
-        raise DataError("standard input can be read once only; give --tokenizer FILE too")
+        require_tags(parts, tokenizers[0])
     else:
-        rows = read([]) if no_clean else Cleaner().some(read([]))
-        tokenizers = learn_tokenizers(config.tokenizer, rows, config.train.seed)
-    cleaner = Cleaner()
-    pairs = read(notes)
+        tokenizers = learn_tokenizers(settings.tokenizer, parts, settings.train.seed)
     report = build_store(
         out,
-        pairs if no_clean else cleaner.some(pairs),
+        parts,
         *tokenizers,
-        max_length=max_length,
-        long=_long(config),
+        max_length=asked.max_length,
+        long=_long(settings),
+        reverse=asked.reverse,
     )
-    for note in notes:
+    for note in dict.fromkeys(notes):  # each pass over the files says the same
         typer.echo(note)
-    if not no_clean:
-        typer.echo(str(cleaner.report()))
     typer.echo(str(report))
     store = open_store(out)
+    for count, part in store_parts(out):
+        typer.echo(f"{count:,} pairs{f': {part}' if str(part) else ''}")
     ids = len(store.source_tokens) + len(store.target_tokens)
-    typer.echo(f"{out}: {len(store):,} pairs, {ids:,} ids; fingerprint {store.fingerprint[:16]}")
+    name = read_header(out)["fingerprint"][:16]
+    typer.echo(f"{out}: {len(store):,} pairs, {ids:,} ids; fingerprint {name}")
 
 
 @data.command(name="embedded", cls=OnceCommand)
@@ -293,7 +329,6 @@ Reader = Callable[[str, str, list[str], str, str, list[str]], Iterator[tuple[str
 
 def _reader(format: str, encoding: str, columns: str, keys: str, languages: str) -> Reader:
     """How pairs are read with these options: from files or the package's corpus, of a split."""
-    from cutaway.config import DataConfig
     from cutaway.corpus.opening import languages_of, open_pairs
 
     first, second = languages_of(languages) if languages else ("", "")
@@ -331,10 +366,10 @@ def _named(
     return ("", "", corpus) if len(corpus) == 1 else (corpus[0], corpus[1], [])
 
 
-def _tokenizer_table(kind: str, vocabulary: int, separate: bool, lowercase: bool) -> dict[str, Any]:
-    return {
-        "kind": kind, "vocabulary": vocabulary, "joint": not separate, "lowercase": lowercase,
-    }  # fmt: skip
+def _reads_standard_input(data: DataConfig) -> bool:
+    sources = data.each_source()
+    files = {data.source, data.target, data.data}
+    return "-" in files.union(*((one.path, one.target) for one in sources))
 
 
 def _loaded(given: str) -> "tuple[Tokenizer, Tokenizer | None]":
@@ -352,5 +387,6 @@ def _loaded(given: str) -> "tuple[Tokenizer, Tokenizer | None]":
 
 def _long(config: RunConfig) -> Any:
     """What to do with pairs that are too long; pairs cannot be split."""
-    one_of("--long", config.data.long, ("skip", "truncate", "error"))
-    return config.data.long
+    long = "skip" if config.data.long == "auto" else config.data.long
+    one_of("--long", long, ("skip", "truncate", "error"))
+    return long

@@ -293,8 +293,14 @@ class RunConfig:
                 )
         several = [name for name in ("sources", "reverse", "both_ways") if getattr(self.data, name)]
         if several and (self.train.task != "translate" or self.data.store):
-            what = "a store" if self.data.store else f"the task {self.train.task!r}"
-            raise ConfigError(f"data.{several[0]} is for pairs from files; {what} cannot use it")
+            what = (
+                "give it to `cutaway data build`, which makes the store"
+                if self.data.store
+                else f"the task {self.train.task!r} cannot use it"
+            )
+            raise ConfigError(f"data.{several[0]} is for pairs from files; {what}")
+        if self.train.grow and self.data.store:
+            raise ConfigError("train.grow needs texts, and a store holds tokens; leave one out")
         if self.train.start_from:
             fixed = ["model.preset"] if self.model["preset"] else []
             default = TokenizerConfig()

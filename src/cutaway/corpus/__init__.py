@@ -17,8 +17,9 @@ from cutaway.corpus.encoded import (
     encode_texts,
 )
 from cutaway.corpus.harvesting import Harvested, harvest
+from cutaway.corpus.parts import Part, Stream
 from cutaway.corpus.reading import iterate_pairs, read_labelled, read_pairs, read_texts
-from cutaway.corpus.store import build_store, open_store, store_tokenizers
+from cutaway.corpus.store import build_store, open_store, store_parts, store_tokenizers
 
 __all__ = [
     "Batch",
@@ -30,7 +31,9 @@ __all__ = [
     "Harvested",
     "LongReport",
     "Pairs",
+    "Part",
     "SampledPairs",
+    "Stream",
     "build_store",
     "clean",
     "collate",
@@ -45,6 +48,7 @@ __all__ = [
     "read_labelled",
     "read_pairs",
     "read_texts",
+    "store_parts",
     "store_tokenizers",
     "thrones",
     "to_tensors",

@@ -200,10 +200,16 @@ def encode_rows(
     long: Long,
     too_long: Callable[[int], None],
     mark: str | None = None,
+    numbers: Iterator[int] | None = None,
 ) -> Iterator[Row]:
-    """Each pair as ids, `too_long` is called with the number of every pair over the limit."""
+    """Each pair as ids, `too_long` is called with the number of every pair over the limit.
+
+    `numbers` goes on from one part of a corpus to the next; by default from 0.
+    """
     _check_long(max_length, long, ("truncate", "skip", "error"))
-    for number, source_ids, target_ids in _encoded(pairs, source, target, language, mark):
+    places = itertools.count() if numbers is None else numbers
+    for source_ids, target_ids in _encoded(pairs, source, target, language, mark):
+        number = next(places)
         longest = max(len(source_ids), len(target_ids))
         if max_length is not None and longest > max_length:
             too_long(number)
@@ -227,11 +233,10 @@ def _encoded(
     target: Tokenizer,
     language: str | None,
     mark: str | None,
-) -> Iterator[Row]:
+) -> Iterator[tuple[list[int], list[int]]]:
     """Each pair as ids, whole blocks of them at a time: a block is cut on all cores."""
     threads = processors()
     rest = iter(pairs)
-    number = 0
     while block := list(itertools.islice(rest, BLOCK)):
         sources = source.encode_many(
             [text for text, _ in block], language=language, mark=mark, end=True, threads=threads
@@ -239,9 +244,7 @@ def _encoded(
         targets = target.encode_many(
             [text for _, text in block], start=True, end=True, threads=threads
         )
-        for source_ids, target_ids in zip(sources, targets, strict=True):
-            yield number, source_ids, target_ids
-            number += 1
+        yield from zip(sources, targets, strict=True)
 
 
 def encode_pairs(

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -16,6 +17,7 @@ from cutaway.config import DataConfig, SourceConfig, one_of
 from cutaway.corpus.cleaning import Cleaner, Filters
 from cutaway.corpus.embedded import embedded
 from cutaway.corpus.files import Path, label
+from cutaway.corpus.parts import Anew, Stream, swapped
 from cutaway.corpus.reading import iterate_pairs
 from cutaway.corpus.transforms import augmented, transformed
 from cutaway.errors import InputError
@@ -101,23 +103,40 @@ def open_pairs(
     notes = [] if notes is None else notes
     path = place(data)
     if data.sources:
-        return chain.from_iterable(
-            open_source(data, source, notes) for source in data.each_source()
-        )
+        return chain.from_iterable(part.rows for part in open_parts(data, notes))
     if path is None:
         if not data.embedded:
             raise InputError("no corpus: give --source and --target, or --data, or --embedded")
-        return _turned(iter(embedded(data.embedded, split)), data.reverse)
-    pairs = _turned(iterate_pairs(path, notes=notes, **options(data)), data.reverse)
+        inside = iter(embedded(data.embedded, split))
+        return swapped(inside) if data.reverse else inside
+    pairs = iterate_pairs(path, notes=notes, **options(data))
+    pairs = swapped(pairs) if data.reverse else pairs
     first = next(pairs)
     notes.append(described(data) + (", reversed" if data.reverse else ""))
     notes.append(f"{FIRST_PAIR}{cut(first[0])} → {cut(first[1])}")
     return chain([first], pairs)
 
 
-def _turned(pairs: Iterator[tuple[str, str]], reverse: bool) -> Iterator[tuple[str, str]]:
-    """The pairs, source and target swapped if so asked."""
-    return ((target, source) for source, target in pairs) if reverse else pairs
+def open_parts(data: DataConfig, notes: list[str]) -> list[Stream]:
+    """The cleaned parts of a corpus, each read when it is asked for: every source, or the whole."""
+    if not data.sources:
+        return [Stream(Anew(partial(_cleaned, data, notes)), direction(data))]
+    return [
+        Stream(
+            Anew(partial(open_source, data, source, notes)),
+            direction(settings_of(data, source)),
+            source.tag,
+            source.weight,
+        )
+        for source in data.each_source()
+    ]
+
+
+def _cleaned(data: DataConfig, notes: list[str]) -> Iterator[tuple[str, str]]:
+    """The pairs of one corpus that the filters keep."""
+    cleaner = Cleaner(filters_of({}, data.clean))
+    yield from cleaner.some(open_pairs(data, "train", notes))
+    notes.append(str(cleaner.report()))
 
 
 def settings_of(data: DataConfig, source: SourceConfig, *, validation: bool = False) -> DataConfig:

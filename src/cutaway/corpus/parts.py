@@ -1,50 +1,109 @@
 """A corpus in parts: several sources, tags and directions in one, and how often each is seen."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cutaway.corpus.batches import Batch
 from cutaway.corpus.encoded import EncodedPairs, Ids, Pairs
+from cutaway.errors import ConfigError
+from cutaway.text import Tokenizer
 
 Rows = list[tuple[str, str]]  # (source, target)
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows that are encoded and seen alike."""
+class Anew:
+    """Pairs read from the beginning each time they are asked for, so that none is kept."""
 
-    rows: Rows
+    begin: Callable[[], Iterator[tuple[str, str]]]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return self.begin()
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Pairs that are encoded and seen alike, in memory or not."""
+
+    rows: Iterable[tuple[str, str]]
     languages: tuple[str, str] | None = None  # of source and target, where known
     mark: str = ""  # of the source's tag
     weight: float = 1.0  # how often per epoch
 
-    def reversed(self) -> "Part":
-        """The same rows in the other direction."""
+    def __str__(self) -> str:
+        facts = [" → ".join(self.languages)] if self.languages else []
+        facts += [f"weight {self.weight:g}"] if self.weight != 1 else []
+        facts += [f"tag <#{self.mark}>"] if self.mark else []
+        return ", ".join(facts)
+
+    def read(self) -> "Part":
+        """The same in memory."""
+        return Part(list(self.rows), self.languages, self.mark, self.weight)
+
+    def reversed(self) -> "Stream":
+        """The same pairs in the other direction."""
         other = self.languages[::-1] if self.languages else None
-        return replace(
-            self, rows=[(target, source) for source, target in self.rows], languages=other
-        )
+        return Stream(Anew(partial(swapped, self.rows)), other, self.mark, self.weight)
+
+    def target_tag(self, tokenizer: Tokenizer) -> str | None:
+        """The target language whose tag the sources get; None: the model knows only one."""
+        if not tokenizer.languages:
+            return None
+        if self.languages is None:
+            known = ", ".join(tokenizer.languages)
+            raise ConfigError(
+                f"the model translates into {known}; say which: give --languages en-de"
+            )
+        return self.languages[1]
 
 
-def both_ways(parts: Sequence[Part], held: Sequence[tuple[str, str]] = ()) -> list[Part]:
+@dataclass(frozen=True)
+class Part(Stream):
+    """A stream in memory."""
+
+    rows: Rows
+
+
+def swapped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Source and target exchanged."""
+    return ((target, source) for source, target in pairs)
+
+
+def both_ways(parts: Sequence[Stream], held: Iterable[tuple[str, str]] = ()) -> list[Stream]:
     """Each part in both directions; a pair that shares its target with a `held` one goes.
 
     The held-out pairs are asked in the other direction too: what they ask must not be trained on.
     """
     kept_out = {target for _, target in held}
     clean = [
-        replace(part, rows=[row for row in part.rows if row[1] not in kept_out]) for part in parts
+        Stream(Anew(partial(_without, part.rows, kept_out)), part.languages, part.mark, part.weight)
+        for part in parts
     ]
     return [*clean, *(part.reversed() for part in clean)]
 
 
-def targets(parts: Sequence[Part]) -> tuple[str, ...]:
-    """The target languages, each once; several of them need tags."""
-    return tuple(dict.fromkeys(part.languages[1] for part in parts if part.languages))
+def _without(pairs: Iterable[tuple[str, str]], targets: set[str]) -> Iterator[tuple[str, str]]:
+    return (pair for pair in pairs if pair[1] not in targets)
+
+
+def targets(parts: Sequence[Stream]) -> tuple[str, ...]:
+    """The target languages that need tags: several, or none."""
+    found = tuple(dict.fromkeys(part.languages[1] for part in parts if part.languages))
+    return found if len(found) > 1 else ()
+
+
+def require_tags(parts: Sequence[Stream], tokenizer: Tokenizer) -> None:
+    """Refuse several target languages of which a tokenizer that was given does not know one."""
+    if not set(targets(parts)) <= set(tokenizer.languages):
+        raise ConfigError(
+            f"target languages {', '.join(targets(parts))} need tags; the tokenizer given has "
+            f"{', '.join(tokenizer.languages) or 'none'}: let a new one be learnt, or add --grow "
+            f"to --from"
+        )
 
 
 def joined(encoded: Sequence[EncodedPairs], sizes: Sequence[int]) -> EncodedPairs:

@@ -1,18 +1,20 @@
 """The token store: a corpus larger than memory, encoded once and memory-mapped.
 
 A folder of four flat little-endian arrays, the tokenizers they were made with, and `header.json`,
-which names the size and SHA-256 of each. It is written under another name and renamed at the end,
-so a store is complete or absent.
+which names the size and SHA-256 of each, and of each part its pairs, weight, tag and languages. It
+is written under another name and renamed at the end, so a store is complete or absent.
 """
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import sys
 import tempfile
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,6 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from cutaway.config import language_code
 from cutaway.corpus.encoded import (
     EncodedPairs,
     Long,
@@ -28,11 +31,12 @@ from cutaway.corpus.encoded import (
     fingerprint,
     token_code,
 )
+from cutaway.corpus.parts import Part, Stream
 from cutaway.errors import DataError
 from cutaway.system.files import replace, usual_permissions
 from cutaway.text import Tokenizer
 
-FORMAT = "cutaway token store 1"
+FORMAT = "cutaway token store 2"
 HEADER = "header.json"
 TOKENIZER, TARGET_TOKENIZER = "tokenizer.model", "target.model"  # the second if not joint
 ARRAYS = ("source", "target", "offsets", "numbers")  # the order the fingerprint is made in
@@ -72,23 +76,23 @@ class _Writer:
 
 def build_store(
     path: str | PathLike[str],
-    pairs: Iterable[tuple[str, str]],
+    parts: Sequence[Stream],
     source: Tokenizer,
     target: Tokenizer | None = None,
     *,
-    language: str | None = None,
     max_length: int | None = None,
     long: Long = "truncate",
+    reverse: bool = False,
 ) -> LongReport:
-    """Encode pairs one by one into a store folder; memory does not grow with their number.
+    """Encode the pairs of all parts one by one into a folder; memory does not grow with them.
 
-    An older store at the same place is replaced once the new one is complete.
+    An older store at the same place is replaced once the new one is complete. `reverse` is kept in
+    the header: source and target were swapped, and must be in the validation files.
     """
     separate, target = target, target or source
     place = Path(path)
     if place.exists() and not (place / HEADER).is_file():
         raise DataError(f"{place}: exists and is no token store; give another folder")
-    long_numbers: list[int] = []
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         # A folder with a random name: NAME.new may belong to the user.
@@ -101,35 +105,20 @@ def build_store(
         codes = dict(zip(ARRAYS, (code, code, "q", "q"), strict=True))
         writers = {name: _Writer(fresh / f"{name}.bin", codes[name]) for name in ARRAYS}
         try:
-            rows = encode_rows(
-                pairs,
-                source,
-                target,
-                language=language,
-                max_length=max_length,
-                long=long,
-                too_long=long_numbers.append,
-            )
-            writers["offsets"].extend((0, 0))
-            for number, source_ids, target_ids in rows:
-                writers["source"].extend(source_ids)
-                writers["target"].extend(target_ids)
-                writers["offsets"].extend((writers["source"].count, writers["target"].count))
-                writers["numbers"].extend((number,))
+            entries, long_numbers = _write(writers, parts, source, target, max_length, long)
         finally:
             for writer in writers.values():
                 writer.close()
-        if not writers["numbers"].count:
-            raise DataError("no pair is left to store; give a corpus, or a larger limit on length")
         header = {
             "format": FORMAT,
             "pairs": writers["numbers"].count,
             "vocabulary": [source.vocabulary, target.vocabulary],
             "tokenizers": [source.fingerprint, target.fingerprint],
             "joint": separate is None,
-            "language": language,
+            "reverse": reverse,
             "max_length": max_length,
             "long": {long: len(long_numbers)},
+            "parts": entries,
             "arrays": {
                 name: {
                     "type": np.dtype(codes[name]).newbyteorder("<").str,
@@ -138,7 +127,9 @@ def build_store(
                 }
                 for name in ARRAYS
             },
-            "fingerprint": fingerprint(writers[name].digest.hexdigest() for name in ARRAYS),
+            "fingerprint": _fingerprint(
+                [writers[name].digest.hexdigest() for name in ARRAYS], entries
+            ),
         }
         source.save(fresh / TOKENIZER)
         if separate is not None:
@@ -154,6 +145,50 @@ def build_store(
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return LongReport(max_length, long, tuple(long_numbers))
+
+
+def _write(
+    writers: dict[str, _Writer],
+    parts: Sequence[Stream],
+    source: Tokenizer,
+    target: Tokenizer,
+    max_length: int | None,
+    long: Long,
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """Append the pairs of each part; the header's entries, and the numbers of pairs too long."""
+    entries: list[dict[str, Any]] = []
+    long_numbers: list[int] = []
+    numbers = count()  # over all parts, pairs left out included
+    writers["offsets"].extend((0, 0))
+    for part in parts:
+        before = writers["numbers"].count
+        rows = encode_rows(
+            part.rows,
+            source,
+            target,
+            language=part.target_tag(source),
+            mark=part.mark or None,
+            max_length=max_length,
+            long=long,
+            too_long=long_numbers.append,
+            numbers=numbers,
+        )
+        for number, source_ids, target_ids in rows:
+            writers["source"].extend(source_ids)
+            writers["target"].extend(target_ids)
+            writers["offsets"].extend((writers["source"].count, writers["target"].count))
+            writers["numbers"].extend((number,))
+        stored = writers["numbers"].count - before
+        if not stored:
+            raise DataError("no pair is left to store; give a corpus, or a larger limit on length")
+        entry = {"pairs": stored, "weight": part.weight, "tag": part.mark}
+        entries.append({**entry, "languages": part.languages})
+    return entries, long_numbers
+
+
+def _fingerprint(digests: Iterable[str], parts: list[dict[str, Any]]) -> str:
+    """One SHA-256 of the arrays and of how their parts are seen."""
+    return fingerprint([*digests, json.dumps(parts, sort_keys=True)])
 
 
 def open_store(
@@ -176,9 +211,8 @@ def open_store(
     try:
         arrays = [_map(place, name, header["arrays"][name], verify) for name in ARRAYS]
         pairs, max_length = int(header["pairs"]), header["max_length"]
-        if verify and header["fingerprint"] != fingerprint(
-            header["arrays"][name]["sha256"] for name in ARRAYS
-        ):
+        digests = [header["arrays"][name]["sha256"] for name in ARRAYS]
+        if verify and header["fingerprint"] != _fingerprint(digests, header["parts"]):
             raise DataError(f"{place}: its header is inconsistent; build the store again")
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, DataError):
@@ -188,6 +222,34 @@ def open_store(
     if len(arrays[3]) != pairs or len(offsets) != 2 * (pairs + 1):
         raise DataError(f"{place}: {pairs} pairs in the header, other numbers in the files")
     return EncodedPairs(arrays[0], arrays[1], offsets.reshape(-1, 2), arrays[3], max_length)
+
+
+def store_parts(path: str | PathLike[str]) -> list[tuple[int, Part]]:
+    """The parts of a store in order, each with its number of pairs; their texts are not kept."""
+    header = read_header(path)
+    try:
+        parts = [(one["pairs"], _part(one)) for one in header["parts"]]
+        if sum(pairs for pairs, _ in parts) != header["pairs"]:
+            raise ValueError("the parts have other numbers of pairs than the whole")
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}/{HEADER} is damaged ({error!r}); build it again") from None
+    return parts
+
+
+def _part(said: dict[str, Any]) -> Part:
+    pairs, weight, tag, languages = (said[x] for x in ("pairs", "weight", "tag", "languages"))
+    if type(pairs) is not int or pairs < 1:
+        raise ValueError(f"a part of {pairs!r} pairs")
+    if type(weight) not in (int, float) or not 0 < weight < math.inf:
+        raise ValueError(f"a weight of {weight!r}")
+    if not isinstance(tag, str) or not (tag == "" or tag.isalnum()):
+        raise ValueError(f"a tag {tag!r}")
+    if languages is None:
+        return Part([], None, tag, weight)
+    first, second = languages
+    for code in (first, second):
+        language_code("a language", code)
+    return Part([], (first, second), tag, weight)
 
 
 def store_tokenizers(path: str | PathLike[str]) -> tuple[Tokenizer, Tokenizer | None]:
@@ -201,7 +263,7 @@ def store_tokenizers(path: str | PathLike[str]) -> tuple[Tokenizer, Tokenizer | 
 
 
 def read_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """The header of a store: pairs, vocabulary, tokenizers' fingerprints, arrays."""
+    """The header of a store: pairs and their parts, tokenizers' fingerprints, arrays."""
     place = Path(path) / HEADER
     try:
         header = json.loads(place.read_text(encoding="utf-8"))

@@ -1,7 +1,8 @@
 """Prepare a run: read, clean and tokenize the data, and fill in settings left open."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ from cutaway.corpus import (
     encode_pairs,
     encode_texts,
 )
-from cutaway.corpus.opening import direction
-from cutaway.corpus.parts import Part, Rows, joined, targets
-from cutaway.corpus.store import open_store, store_tokenizers
+from cutaway.corpus.parts import Part, Rows, Stream, joined, require_tags, targets
+from cutaway.corpus.store import open_store, store_parts, store_tokenizers
 from cutaway.errors import ConfigError, DataError
 from cutaway.text import Reservoir, Tokenizer
 from cutaway.training.rows import read_rows
@@ -63,7 +63,6 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
     parts, validation_parts = read_rows(config, notes)
     rows = _together(parts)
     validation_rows = _together(validation_parts)
-    weights: tuple[tuple[int, float], ...] = ()
     if config.data.store:
         tokenizer, target_tokenizer = _of_store(config, start)
         train = open_store(config.data.store)
@@ -71,13 +70,15 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
         train = replace(train, max_length=train.max_length or most)
         config = replace(config, data=replace(config.data, max_length=most))  # the longest fits
         notes.append(f"{len(train):,} pairs in the store {config.data.store}")
+        sizes = [count for count, _ in store_parts(config.data.store)]
+        for count, part in zip(sizes, parts, strict=True):
+            notes += [f"{count:,} of them: {part}"] if str(part) else []
         labels: tuple[str, ...] = ()
     else:
         tokenizer, target_tokenizer = kept or _tokenizers(config, parts, start, notes)
         labels = _labels(task, rows, start)
         train, sizes = _encode_parts(config, parts, (tokenizer, target_tokenizer), labels, notes)
-        if any(part.weight != 1 for part in parts):
-            weights = tuple(zip(sizes, (part.weight for part in parts), strict=True))
+    weights = tuple(zip(sizes, (part.weight for part in parts), strict=True))
     validation = None
     if validation_rows:
         validation, _ = _encode_parts(
@@ -86,8 +87,6 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
     model = model_settings(config, len(train), tokenizer, target_tokenizer, labels, start, notes)
     _refuse_long(config, model, [train, *([validation] if validation else [])])
     ways = tuple(dict.fromkeys(part.languages for part in parts if part.languages))
-    if config.data.store and (stored := direction(config.data)):
-        ways = (stored,)
     known = ways[0] if ways else (start.languages if start else None)
     return Prepared(
         task=task,
@@ -103,7 +102,7 @@ def prepare(config: RunConfig, kept: tuple[Tokenizer, Tokenizer | None] | None =
         start=start,
         notes=notes,
         directions=ways if len(ways) > 1 else start.directions if start else (),
-        weights=weights,
+        weights=weights if any(weight != 1 for _, weight in weights) else (),
         validation_parts=tuple((len(part.rows), part.languages) for part in validation_parts),
     )
 
@@ -135,34 +134,19 @@ def _tokenizers(
 ) -> tuple[Tokenizer, Tokenizer | None]:
     """The tokenizers: those of the model to start from, or new ones learnt from the rows."""
     settings, train = config.tokenizer, config.train
-    rows = _together(parts)
-    languages = targets(parts) if len(targets(parts)) > 1 else ()
-    marks = tuple(dict.fromkeys(part.mark for part in parts if part.mark))
     if start is not None:
-        if languages and not (train.grow or set(languages) <= set(start.tokenizer.languages)):
-            raise ConfigError(
-                f"target languages {', '.join(languages)} need tags; the model to start from has "
-                f"{', '.join(start.tokenizer.languages) or 'none'}: add --grow, or train without it"
-            )
         if not train.grow:
+            require_tags(parts, start.tokenizer)
             return start.tokenizer, start.target_tokenizer
         if start.target_tokenizer is not None:
             raise ConfigError("grow needs a joint vocabulary; this model has one for each side")
-        grown = start.tokenizer.grow(
-            _texts(train.task, rows), train.grow, languages=languages, seed=train.seed
-        )
+        texts = _texts(train.task, _together(parts))
+        grown = start.tokenizer.grow(texts, train.grow, languages=targets(parts), seed=train.seed)
         notes.append(f"vocabulary grown from {start.tokenizer.vocabulary} to {grown.vocabulary}")
         return grown, None
     joint = settings.joint or train.task != "translate"
     sides = (1,) if train.task != "translate" else (0, 1)
-    learnt = learn_tokenizers(
-        replace(settings, joint=joint),
-        rows,
-        train.seed,
-        sides=sides,
-        languages=languages,
-        marks=marks,
-    )
+    learnt = learn_tokenizers(replace(settings, joint=joint), parts, train.seed, sides=sides)
     for tokenizer in learnt:
         if tokenizer is not None:
             notes.append(f"{settings.kind} vocabulary of {tokenizer.vocabulary:,} tokens")
@@ -171,17 +155,16 @@ def _tokenizers(
 
 def learn_tokenizers(
     settings: TokenizerConfig,
-    rows: Iterable[tuple[str, str]],
+    parts: Sequence[Stream],
     seed: int,
     *,
     sides: tuple[int, ...] = (0, 1),
-    languages: tuple[str, ...] = (),
-    marks: tuple[str, ...] = (),
 ) -> tuple[Tokenizer, Tokenizer | None]:
-    """Tokenizers of the training rows, which are read once; of many rows a sample is kept."""
+    """Tokenizers of the training parts, which are read once; of many rows a sample is kept."""
     groups = [sides] if settings.joint else [(0,), (1,)]
     samples = [Reservoir(LEARNT_FROM, seed) for _ in groups]
     count = 0
+    rows = chain.from_iterable(part.rows for part in parts)
     for count, row in enumerate(rows, 1):  # noqa: B007 - the count is used after the loop
         for sample, group in zip(samples, groups, strict=True):
             for side in group:
@@ -192,8 +175,8 @@ def learn_tokenizers(
             samples.pop(0).sentences,
             kind=settings.kind,
             vocabulary=settings.vocabulary or chosen_vocabulary(count),
-            languages=languages,
-            marks=marks,
+            languages=targets(parts),
+            marks=tuple(dict.fromkeys(part.mark for part in parts if part.mark)),
             seed=seed,
             lowercase=settings.lowercase,
         )
@@ -238,16 +221,6 @@ def _encode_parts(
     return whole, [len(pairs) for pairs in encoded]
 
 
-def _language(tokenizer: Tokenizer, part: Part) -> str | None:
-    """The target language whose tag the sources get; None: the model knows only one."""
-    if not tokenizer.languages:
-        return None
-    if part.languages is None:
-        known = ", ".join(tokenizer.languages)
-        raise ConfigError(f"the model translates into {known}; say which: give --languages en-de")
-    return part.languages[1]
-
-
 def _encode(
     config: RunConfig,
     part: Part,
@@ -265,7 +238,7 @@ def _encode(
             rows,
             tokenizer,
             target_tokenizer,
-            language=_language(tokenizer, part),
+            language=part.target_tag(tokenizer),
             mark=part.mark or None,
             max_length=most,
             long=fate,

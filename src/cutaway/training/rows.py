@@ -1,14 +1,16 @@
 """Read the rows of a run: cleaned, in parts, with validation rows given or held out."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cutaway.config import DataConfig, RunConfig, Task
-from cutaway.corpus import clean, read_labelled, read_texts
-from cutaway.corpus.opening import direction, of_split, open_pairs, open_source, settings_of
-from cutaway.corpus.parts import Part, Rows, both_ways, targets
+from cutaway.corpus import read_labelled, read_texts
+from cutaway.corpus.opening import direction, of_split, open_pairs, open_parts, settings_of
+from cutaway.corpus.parts import Part, Rows, Stream, both_ways, targets
+from cutaway.corpus.store import read_header, store_parts
 from cutaway.errors import ConfigError
 
 
@@ -16,23 +18,19 @@ def read_rows(config: RunConfig, notes: list[str]) -> tuple[list[Part], list[Par
     """Training and validation rows, cleaned; without validation files some are set aside."""
     data, task = config.data, config.train.task
     if data.store:
-        if task != "translate":
-            raise ConfigError("a store holds pairs to translate; give --store alone, without files")
-        if not (data.val_source or data.val_data):
-            notes.append("no validation: give --val-source and --val-target, or --val-data")
-            return [], []
-        return [], [Part(_validation(task, data, notes), direction(data))]
-    training, validation = _sources(config, notes) if data.sources else _one(config, notes)
+        return _of_store(config, notes)
+    if task == "translate":
+        training = [part.read() for part in open_parts(data, notes)]
+    else:
+        training = [Part(_read(task, data, "train", notes))]
+        notes.append(f"{len(training[0].rows):,} texts read")
+    validation = given_validation(config, training, notes)
+    if not validation:
+        training, validation = _held_out(config, training, notes)
+    streams = in_directions(config, training, validation, notes)
     if data.both_ways:
-        if not all(part.languages for part in training):
-            raise ConfigError("data.both_ways needs the two languages: give --languages en-de too")
-        held = [row for part in validation for row in part.rows]
-        training, validation = both_ways(training, held), both_ways(validation)
-    if len(targets(training)) > 1 and not config.tokenizer.joint:
-        raise ConfigError(
-            "tokenizer.joint is false, and there are several target languages; expected one "
-            "vocabulary for all: leave tokenizer.joint out"
-        )
+        training = [part.read() for part in streams]
+        validation = [part.read() for part in both_ways(validation)]
     leaked = len(_all(validation) & _all(training))
     if leaked:
         count = sum(len(part.rows) for part in validation)
@@ -44,52 +42,83 @@ def _all(parts: list[Part]) -> set[tuple[str, str]]:
     return {row for part in parts for row in part.rows}
 
 
-def _one(config: RunConfig, notes: list[str]) -> tuple[list[Part], list[Part]]:
-    """One corpus."""
-    data, task = config.data, config.train.task
-    rows = _read(task, data, "train", notes)
-    given = bool(data.val_source or data.val_data or data.embedded)
-    rows, held = clean_and_hold_out(config, rows, notes, hold_out=not given)
-    if given:
-        held = _validation(task, data, notes)
-    return [Part(rows, direction(data))], [Part(held, direction(data))]
+def in_directions(
+    config: RunConfig, training: Sequence[Stream], validation: Sequence[Part], notes: list[str]
+) -> Sequence[Stream]:
+    """The parts in every direction the settings ask for, without what validation will ask."""
+    if config.data.both_ways:
+        if not all(part.languages for part in training):
+            raise ConfigError("data.both_ways needs the two languages: give --languages en-de too")
+        held = [row for part in validation for row in part.rows]
+        if held:
+            notes.append(f"pairs with a target of the {len(held):,} validation pairs are left out")
+        training = both_ways(training, held)
+    if targets(training) and not config.tokenizer.joint:
+        raise ConfigError(
+            "tokenizer.joint is false, and there are several target languages; expected one "
+            "vocabulary for all: leave tokenizer.joint out"
+        )
+    return training
 
 
-def _sources(config: RunConfig, notes: list[str]) -> tuple[list[Part], list[Part]]:
-    """Several sources, each a part with its weight and tag."""
+def given_validation(config: RunConfig, training: Sequence[Stream], notes: list[str]) -> list[Part]:
+    """The rows of the validation files: those of single sources, and those of the whole."""
     data = config.data
-    training: list[Part] = []
-    validation: list[Part] = []
-    for source in data.each_source():
-        settings = settings_of(data, source)
-        languages = direction(settings)
-        rows = list(open_source(data, source, notes))
-        training.append(Part(rows, languages, source.tag, source.weight))
+    found: list[Part] = []
+    for source, part in zip(data.each_source(), training, strict=False):
         if source.val:
             own = list(open_pairs(settings_of(data, source, validation=True), "train", notes))
-            validation.append(Part(_limited(own, data, notes), languages, source.tag))
-    if data.val_source or data.val_data:
-        rows = _validation("translate", data, notes)
-        validation.append(Part(rows, direction(data) or training[0].languages))
-    if validation:
-        return training, validation
+            found.append(Part(_limited(own, data, notes), part.languages, part.mark))
+    if data.val_source or data.val_data or data.embedded:
+        rows = _limited(_read(config.train.task, data, "validation", notes), data, notes)
+        found.append(Part(rows, direction(data) or training[0].languages))
+    return found
+
+
+def _held_out(
+    config: RunConfig, training: list[Part], notes: list[str]
+) -> tuple[list[Part], list[Part]]:
+    """The parts without the rows held out for validation, and these by part."""
+    by = 0 if config.train.task == "translate" else 1  # of labelled text, the text
     rows = [row for part in training for row in part.rows]
-    _, held = set_aside(rows, data.holdout, config.train.seed)
+    _, held = set_aside(rows, config.data.holdout, config.train.seed, by=by)
     if held:
         notes.append(f"no validation given: {len(held):,} held out for it")
-    texts, wanted = {source for source, _ in held}, set(held)
+    texts, wanted = {row[by] for row in held}, set(held)
+    validation: list[Part] = []
     for number, part in enumerate(training):
-        mine = [row for row in dict.fromkeys(part.rows) if row in wanted]
+        mine = list(dict.fromkeys(row for row in part.rows if row in wanted))
         wanted -= set(mine)
         validation.append(Part(mine, part.languages, part.mark))
-        rest = [row for row in part.rows if row[0] not in texts]
+        rest = [row for row in part.rows if row[by] not in texts]
         training[number] = replace(part, rows=rest)
     return training, validation
 
 
-def _validation(task: Task, data: DataConfig, notes: list[str]) -> Rows:
-    """The validation rows, of many only `data.val_limit`: each validation translates them all."""
-    return _limited(_read(task, data, "validation", notes), data, notes)
+def _of_store(config: RunConfig, notes: list[str]) -> tuple[list[Part], list[Part]]:
+    """The parts of a store, without texts, and the validation rows in the store's directions."""
+    data = config.data
+    if config.train.task != "translate":
+        raise ConfigError("a store holds pairs to translate; give --store alone, without files")
+    # The validation files go with those the store was built from: what swapped them swaps these.
+    data = replace(data, reverse=read_header(data.store).get("reverse") is True)
+    parts = [part for _, part in store_parts(data.store)]
+    ways = tuple(dict.fromkeys(part.languages for part in parts if part.languages))
+    if ways and not direction(data):
+        first, second = ways[0][::-1] if data.reverse else ways[0]
+        data = replace(data, source_language=first, target_language=second)
+    asked = direction(data)
+    if asked and ways and asked not in ways:
+        raise ConfigError(
+            f"the store translates {', '.join(' → '.join(way) for way in ways)}, not "
+            f"{' → '.join(asked)}: give --languages as to `cutaway data build`, or leave it out"
+        )
+    validation = given_validation(replace(config, data=data), parts, notes)
+    if not validation:
+        notes.append("no validation: give --val-source and --val-target, or --val-data")
+    back = [part.reversed() for part in validation if asked and asked[::-1] in ways]
+    validation += [part.read() for part in back]
+    return [replace(part, languages=part.languages or asked) for part in parts], validation
 
 
 def _limited(rows: Rows, data: DataConfig, notes: list[str]) -> Rows:
@@ -102,40 +131,19 @@ def _limited(rows: Rows, data: DataConfig, notes: list[str]) -> Rows:
     return [rows[place * len(rows) // most] for place in range(most)]
 
 
-def clean_and_hold_out(
-    config: RunConfig, rows: Rows, notes: list[str], *, hold_out: bool
-) -> tuple[Rows, Rows]:
-    """The rows to train on and those held out for validation, from the rows as they were read."""
-    task = config.train.task
-    if task == "translate" and config.data.clean:
-        rows, cleaning = clean(rows)
-        cleaning.require_some()
-        notes.append(str(cleaning))
-    else:
-        notes.append(f"{len(rows):,} {'pairs' if task == 'translate' else 'texts'} read")
-    if not hold_out:
-        return rows, []
-    by = 0 if task == "translate" else 1  # of labelled text, the text
-    rows, held = set_aside(rows, config.data.holdout, config.train.seed, by=by)
-    if held:
-        notes.append(f"no validation given: {len(held):,} held out for it")
-    return rows, held
-
-
 def _read(task: Task, settings: DataConfig, split: str, notes: list[str]) -> Rows:
     """The rows of one split, as the settings name them."""
     data = of_split(settings, split)
     kind: Any = data.format or None
     encoding = data.encoding or None
-    if task == "translate" and (data.source or data.data or data.embedded):
+    if task == "translate":
         return list(open_pairs(data, split, notes))
     if task in ("generate", "fill") and (data.data or data.source):
         texts = read_texts(data.data or data.source, kind, encoding=encoding, notes=notes)
         return [("", text) for text in texts]
     if task == "classify" and data.data:
         return read_labelled(data.data, kind, encoding=encoding, notes=notes)
-    wanted = "--source and --target, or --data" if task == "translate" else "--data"
-    raise ConfigError(f"nothing to {split.replace('train', 'train on')}: give {wanted}")
+    raise ConfigError(f"nothing to {split.replace('train', 'train on')}: give --data")
 
 
 def set_aside(rows: Rows, count: int, seed: int, *, by: int = 0) -> tuple[Rows, Rows]:
