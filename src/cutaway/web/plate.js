@@ -305,8 +305,8 @@ export class Plate {
     void trace
       .want([id])
       .then(() => (trace.here(id) ? undefined : sheet.sample(rows, cols)))
+      .finally(() => this.coming.delete(id))
       .then((numbers) => {
-        this.coming.delete(id);
         if (numbers) this.pictures.set(box.key, numbers);
         else this.pictures.delete(box.key);
         this.again();
