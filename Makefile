@@ -17,7 +17,7 @@ lint: setup ## style and strict types
 
 test: setup lint ## the whole test suite, browser tests included
 	@bash scripts/programs.sh
-	@OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist worksteal -m "not interop"
+	@OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 3 --dist worksteal -m "not interop" --durations=40
 
 test-firefox: setup ## all browser tests in Firefox (make test runs a few of them in it)
 	@bash scripts/programs.sh
