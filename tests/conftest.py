@@ -68,13 +68,18 @@ def playwright() -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture(scope="session")
-def chromium(playwright: Any) -> Iterator[Any]:
-    """Chromium as the system has it, one per worker."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+def launch_chromium(playwright: Any) -> Any:
+    """Chromium as the system has it, without its window where there is such a program."""
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if path is None:
         pytest.skip("no chromium on this machine: install the package chromium")
-    running = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+    return playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Any) -> Iterator[Any]:
+    """One Chromium per worker."""
+    running = launch_chromium(playwright)
     yield running
     running.close()
 

@@ -1,7 +1,6 @@
 """A trace in a notebook, executed and written by nbconvert: the page is there and alive."""
 
 import json
-import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -38,12 +37,9 @@ trace
 
 def test_a_trace_is_shown_by_a_notebook(tmp_path: Path) -> None:
     python = interpreter("notebook")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium on this machine: install the package chromium")
     from playwright.sync_api import expect, sync_playwright
 
-    from tests.conftest import CHROMIUM_FLAGS
+    from tests.conftest import launch_chromium
 
     cell: dict[str, Any] = {
         "cell_type": "code",
@@ -71,7 +67,7 @@ def test_a_trace_is_shown_by_a_notebook(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr[-3000:]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        browser = launch_chromium(playwright)
         context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True)
         page = context.new_page()
         page.goto((tmp_path / "trace.html").as_uri(), wait_until="domcontentloaded")
