@@ -12,7 +12,7 @@ from tests.browser.conftest import Watched
 
 pytestmark = pytest.mark.browser
 TEXT = "The cat is on the mat."
-CLICKS = 5  # on every matrix opened
+CLICKS = 3  # on every matrix opened
 
 
 def number(text: str) -> float:
@@ -93,7 +93,7 @@ def test_clicked_cells_of_a_translation_agree_with_python(
     key = session.translate(TEXT)["key"]
     trace = session.run(key).served.trace
     watched.go(f"{url}#/look?lang=en&trace={key}")
-    assert click_through(watched, trace, chosen(trace, 22, 1), 1) >= 90
+    assert click_through(watched, trace, chosen(trace, 22, 1), 1) >= 55
     assert watched.complaints == []
 
 
@@ -104,7 +104,7 @@ def test_clicked_cells_of_a_training_step_agree_with_python(
     key = session.training_step(TEXT)["key"]
     trace = session.run(key).served.trace
     watched.go(f"{url}#/training?lang=en&trace={key}")
-    assert click_through(watched, trace, chosen(trace, 28, 2), 2) >= 110
+    assert click_through(watched, trace, chosen(trace, 28, 2), 2) >= 70
     assert watched.complaints == []
 
 
