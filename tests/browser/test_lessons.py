@@ -15,7 +15,7 @@ from cutaway.serve.app import create_app
 from cutaway.serve.listening import bound
 from cutaway.serve.server import Server
 from cutaway.serve.session import Session
-from tests.browser.conftest import Told, Watched
+from tests.browser.conftest import IN_FIREFOX, Told, Watched
 from tests.lessons.helpers import steps_of, untrained
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -185,13 +185,18 @@ def test_words_are_dragged_and_keep_their_vectors(watched: Watched, served: Serv
     before = texts(watched.page, ".order .piece")
     rows = "() => [...document.querySelector('.lesson-matrix tbody').rows].map(r => r.innerText)"
     old = dict(line.split("\t", 1) for line in watched.page.evaluate(rows))
-    pieces.nth(0).drag_to(pieces.nth(3))
-    moved = [*before[1:4], before[0], *before[4:]]
-    watched.page.wait_for_function(
-        "words => [...document.querySelectorAll('.order .piece')]"
-        ".map(p => p.textContent).join(' ') === words",
-        arg=" ".join(moved),
-    )
+    moved = list(before)
+    for place in (1, 2, 3) if IN_FIREFOX else (3,):  # whose driver cannot drag, but press "swap"
+        if IN_FIREFOX:
+            watched.page.locator(".order button").nth(place - 1).click()
+        else:
+            pieces.nth(0).drag_to(pieces.nth(place))
+        moved = [*before[1 : place + 1], before[0], *before[place + 1 :]]
+        watched.page.wait_for_function(
+            "words => [...document.querySelectorAll('.order .piece')]"
+            ".map(p => p.textContent).join(' ') === words",
+            arg=" ".join(moved),
+        )
     watched.page.wait_for_function(
         "word => document.querySelector('.lesson-matrix tbody th')?.textContent === word",
         arg=moved[0],
