@@ -114,7 +114,7 @@ class Recorder(Tensors):
         contexts = {getattr(module, "while_recorded", nullcontext) for module in modules}
         for context in contexts:
             stack.enter_context(context())
-        stack.enter_context(as_written())
+        stack.enter_context(as_written(self))
         for handle in (
             register_module_forward_pre_hook(self._module_begins),
             register_module_forward_hook(self._module_ends, always_call=True),
