@@ -121,7 +121,7 @@ def test_a_translation_as_one_file(
         page.click(f"[data-view={view}]")
         page.wait_for_selector(f"#stage > cut-{view} *")
     page.click("[data-view=look]")
-    assert click_through(watched, trace, chosen(trace, 7, 5), 5) >= 25
+    assert click_through(watched, trace, chosen(trace, 7, 5), 5) >= 20
     assert watched.complaints == []
     context.close()
 
@@ -166,7 +166,7 @@ def test_any_model_is_shown_as_the_tree_of_its_modules(
     assert names == ["Network", "convolution", "pool", "head", "0", "1", "2"]
     page.click("[data-place='head.0']")
     page.wait_for_selector("cut-equation .tile .picture")
-    assert click_through(watched, foreign, chosen(foreign, 8, 6), 6) >= 25
+    assert click_through(watched, foreign, chosen(foreign, 8, 6), 6) >= 20
     assert watched.complaints == []
 
 

@@ -67,6 +67,18 @@ def _memoryless() -> set[type]:
     return set() if module is None else _kinds(module.FakeTensor)
 
 
+def _living(kinds: set[type]) -> list[Any]:
+    """All objects of these classes that the garbage collector knows, of half a million and more.
+
+    Chosen without a Python loop, and the others let go at once: a tuple that another thread is just
+    building must not be held by anybody else when it grows, or Python raises a SystemError there.
+    """
+    objects = gc.get_objects()
+    chosen = list(compress(objects, map(kinds.__contains__, map(type, objects))))
+    del objects
+    return chosen
+
+
 class Origins:
     """What existed before the block, by storage."""
 
@@ -82,8 +94,7 @@ class Origins:
             return
         kinds = _kinds(Tensor) - _memoryless()
         with torch._C.DisableTorchFunction(), _disable_current_modes():  # not to be recorded
-            objects = gc.get_objects()  # half a million and more: chosen without a Python loop
-            for tensor in compress(objects, map(kinds.__contains__, map(type, objects))):
+            for tensor in _living(kinds):
                 self._note(tensor)
                 if tensor.is_leaf and tensor.requires_grad and tensor.grad is not None:
                     self._note(tensor.grad)
