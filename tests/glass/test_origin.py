@@ -203,3 +203,26 @@ def test_tensors_without_memory_may_be_alive() -> None:
         layer(x)
     assert trace.prove().complete
     assert sized.shape[0] == 9
+
+
+def test_other_threads_build_tuples_while_a_recording_begins() -> None:
+    """Whoever holds a tuple that grows makes Python raise a SystemError in its thread."""
+    errors: list[SystemError] = []
+    ended = threading.Event()
+
+    def build() -> None:
+        while not ended.is_set():
+            try:
+                tuple(number for number in range(31))  # grows from ten places
+            except SystemError as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    held = torch.ones(3)
+    for _ in range(11):
+        with glass.record():
+            held + 1
+    ended.set()
+    thread.join()
+    assert errors == []

@@ -18,6 +18,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 _release: Any = torch.UntypedStorage._free_weak_ref
 
+_TELLS_CLASSES = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13)
+
 LARGEST = 1 << 24  # bytes of shared memory that are compared with what they were at the start
 
 # Methods that hand numbers, or the memory itself, to code the recorder does not see.
@@ -70,13 +72,15 @@ def _memoryless() -> set[type]:
 def _living(kinds: set[type]) -> list[Any]:
     """All objects of these classes that the garbage collector knows, of half a million and more.
 
-    Chosen without a Python loop, and the others let go at once: a tuple that another thread is just
-    building must not be held by anybody else when it grows, or Python raises a SystemError there.
+    An object refers to its class, so the classes' referrers are found within one call. To list all
+    objects first would hold for a moment what other threads are building: a tuple that somebody
+    else holds cannot grow, and Python raises a SystemError there. Older torch (2.6) does not tell
+    the collector of the class of every tensor.
     """
+    if _TELLS_CLASSES:
+        return [one for one in gc.get_referrers(*kinds) if type(one) in kinds]
     objects = gc.get_objects()
-    chosen = list(compress(objects, map(kinds.__contains__, map(type, objects))))
-    del objects
-    return chosen
+    return list(compress(objects, map(kinds.__contains__, map(type, objects))))
 
 
 class Origins:
