@@ -168,7 +168,8 @@ def left_to_choose(settings: RunConfig) -> dict[str, Any]:
     model = ModelConfig.preset(settings.model["preset"], vocabulary=1000, **model_changes(settings))
     train = resolved(settings.train, model)
     rate = peak_rate(train, model, train.updates)
-    return {"warmup": train.warmup, "accumulate": train.accumulate, "learning_rate": rate}
+    chosen = {name: getattr(train, name) for name in ("warmup", "accumulate", "parts")}
+    return {**chosen, "learning_rate": rate}
 
 
 def prints() -> bool:

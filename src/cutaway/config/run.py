@@ -132,8 +132,15 @@ class TrainConfig(Config):
     accumulate: int = setting(
         0, "batches summed into one update; 0: 1, from d_model 512 on as many as hold 25,000 tokens"
     )
-    optimizer: Literal["adam", "adamw"] = setting(
-        "adamw", "adam, or adamw with decoupled weight decay"
+    parts: int = setting(
+        0,
+        "equal shares of a batch's tokens, each a batch of its own, on a CPU computed side by "
+        "side; 0: on a CPU 4, or fewer of at least 512 tokens, elsewhere 1",
+    )
+    optimizer: Literal["adam", "adamw", "muon"] = setting(
+        "adamw",
+        "adam; adamw, with decoupled weight decay; muon, which turns the steps of the layers' "
+        "matrices into orthogonal ones, with adamw for all else",
     )
     learning_rate: float = setting(0.0, "highest rate; 0: by d_model and norm order")
     schedule: Literal["noam", "inverse-sqrt", "cosine", "constant"] = setting(
@@ -145,6 +152,7 @@ class TrainConfig(Config):
         "d_model 512 on 4,000",
     )
     beta1: float = setting(0.9, "decay of the mean of gradients")
+    momentum: float = setting(0.95, "muon: decay of the mean of gradients")
     beta2: float = setting(0.98, "decay of the mean of squared gradients")
     epsilon: float = setting(1e-9, "added to the root of the second mean")
     weight_decay: float = setting(0.0, "decoupled weight decay, on matrices only")
@@ -208,10 +216,12 @@ class TrainConfig(Config):
             "updates", "epochs", "learning_rate", "warmup", "weight_decay", "clip", "r_drop",
             "sim_cut", "average", "validate_every", "patience", "save_minutes", "keep",
             "keep_states", "threads", "seed", "grow", "skip_nonfinite", "accumulate",
+            "parts",
         ):  # fmt: skip
             at_least(f"train.{name}", getattr(self, name), 0)
         for name in (
             "beta1",
+            "momentum",
             "beta2",
             "smoothing",
             "ema",

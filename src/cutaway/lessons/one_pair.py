@@ -129,7 +129,7 @@ def run_pair(translator: Translator, pair: Pair) -> FirstUpdate:
     with glass.record(trainer.model, inputs=input_names(questions)) as trace:
         *_, norm = trainer.update(batches, cursor, questions)
     label_batch(trace, translator.target_tokenizer, [[pair.texts[0]]])
-    rate = float(trainer.optimizer.param_groups[0]["lr"])
+    rate = float(trainer.optimizer[0].param_groups[0]["lr"])
     losses = [_loss(before, pair, trainer), _loss(trainer.model, pair, trainer)]
     after = {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
     while trainer.progress.update < UPDATES:

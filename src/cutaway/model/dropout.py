@@ -1,5 +1,8 @@
 """Dropout from a cheap random source: sixteen random bits decide for one number."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -10,6 +13,17 @@ from torch import Tensor, nn
 from cutaway.model.attention import explicit, is_explicit
 
 LEVELS = 2**16  # a probability is kept to the nearest 1/65,536
+_thread = threading.local()  # .source: the generator of this thread's draws
+
+
+@contextmanager
+def drawing(seed: int) -> Iterator[None]:
+    """Within this block, and this thread, dropout on a CPU draws the numbers of this seed."""
+    _thread.source = torch.Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        _thread.source = None
 
 
 class Dropout(nn.Module):
@@ -18,8 +32,8 @@ class Dropout(nn.Module):
     dropout(x) = x · keep / (1 − p),  keep ~ Bernoulli(1 − p)
 
     torch draws one number per cell, one after the other; four cells share one draw here, which is
-    several times faster on a CPU. Like torch's, the draws follow from `torch.manual_seed`. The
-    explicit body draws the same numbers, so that a recorded update is the update that was made.
+    several times faster on a CPU. The draws follow from `drawing`, else from `torch.manual_seed`.
+    The explicit body draws the same numbers, so that a recorded update is the update that was made.
     """
 
     while_recorded = staticmethod(explicit)
@@ -75,7 +89,9 @@ def _bits(shape: torch.Size) -> Tensor:
 
 def random_bits(cells: int) -> Tensor:
     """So many random int16, four from each draw of the generator."""
-    draws = torch.empty((cells + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    source: torch.Generator | None = getattr(_thread, "source", None)
+    draws = torch.empty((cells + 3) // 4, dtype=torch.int64)
+    draws.random_(-(2**63), None, generator=source)
     return draws.view(torch.int16)[:cells]
 
 

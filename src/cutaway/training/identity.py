@@ -27,7 +27,8 @@ def identity(config: RunConfig, prepared: Prepared, processes: int) -> dict[str,
     texts = json.dumps(prepared.validation_rows, ensure_ascii=False).encode()
     return {
         "settings": config.to_tables(),
-        "batches_an_update": settings.accumulate * processes,
+        "batches_an_update": settings.accumulate * settings.parts * processes,
+        "parts": settings.parts,
         "shape": prepared.model.to_dict(),
         "data": ({"weights": [list(part) for part in prepared.weights]} if prepared.weights else {})
         | {
@@ -54,6 +55,8 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str
     free.add(together)  # when it is `accumulate` that changed it, that stops the run
     if together not in found:
         free.add(accumulate)
+    if "parts" not in found:
+        free.add("settings.train.parts")
     for name, line in found.items():
         harmless = name in free or name.startswith("settings.data.")
         (reported if harmless else serious).append(line)

@@ -3,7 +3,9 @@
 import math
 import time
 from collections.abc import Generator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +14,7 @@ from torch import Tensor
 from cutaway.config import RunConfig
 from cutaway.corpus import Batch
 from cutaway.errors import CheckpointError
+from cutaway.model.dropout import drawing
 from cutaway.training.events import Updated, Watch
 from cutaway.training.initial import DROPOUT, freeze_unused, initial_model, mix
 from cutaway.training.interrupts import Interrupts
@@ -20,12 +23,10 @@ from cutaway.training.objective import Objective, TaskBatch, ask
 from cutaway.training.optimizer import (
     MovingAverage,
     gradient_scale,
-    local,
     make_optimizer,
     optimizer_tensors,
     restore_optimizer,
     set_rate,
-    shaped_like,
 )
 from cutaway.training.order import Order, Progress
 from cutaway.training.precision import choose_precision
@@ -33,6 +34,8 @@ from cutaway.training.prepare import Prepared
 from cutaway.training.processes import Processes, wide
 from cutaway.training.recipe import resolved
 from cutaway.training.schedule import peak_rate, scheduled_rate
+from cutaway.training.shards import local, shaped_like
+from cutaway.training.side_by_side import SideBySide, threads_of_operations
 
 
 class Trainer:
@@ -74,6 +77,7 @@ class Trainer:
         self.optimizer = make_optimizer(self.named.items(), self.settings)
         self.average = MovingAverage(self.named, self.settings.ema) if self.settings.ema else None
         self.order = Order(prepared, config, processes)
+        self._beside = SideBySide(self.order.mine) if self._may_be_side_by_side() else None
         self.set_length(self.order.updates)
         self._begun = time.perf_counter()
         self._reported = (self._begun, 0.0)  # time and tokens at the last event
@@ -105,28 +109,24 @@ class Trainer:
         ]
 
     def update(
-        self, batches: list[Batch], cursor: int, questions: list[TaskBatch] | None = None
+        self,
+        batches: list[Batch],
+        cursor: int,
+        questions: list[TaskBatch] | None = None,
+        *,
+        in_turn: bool = False,
     ) -> tuple[bool, bool, float]:
         """One step of the optimizer; returns whether to stop and to save, and the gradient norm.
 
         Batches whose loss or gradient is not finite may be skipped: then the weights and the
         number of updates stay as they were, and the norm is NaN.
 
-        All values that decide the step are named tensors, so that a recorded update shows it.
+        All values that decide the step are named tensors, so that a recorded update shows it;
+        `in_turn`: one batch after the other in this thread, as a recorder needs it, same bits.
         """
         questions = self.questions(batches) if questions is None else questions
         self.wrapped.train()
-        losses: list[Tensor] = []
-        for place, (batch, question) in enumerate(zip(batches, questions, strict=True)):
-            more = place + 1 < len(batches)
-            with self.processes.accumulating(self.wrapped, more):
-                torch.manual_seed(self._draw(batch))
-                with torch.autocast(
-                    self.device.type, self.precision, enabled=self.precision != torch.float32
-                ):
-                    loss = self.wrapped(question)
-                loss.backward()
-            losses.append(loss.detach())
+        losses = self._backward(batches, questions, in_turn)
         total = torch.stack(losses).to(wide(self.device)).sum()
         asked = float(sum(question.asked for question in questions))
         stop = float(self.interrupts.asked > 0)
@@ -161,6 +161,42 @@ class Trainer:
             self.record(loss=mean, rate=float(rate), norm=norm, tokens=int(progress.asked_sum))
             progress.loss_sum = progress.asked_sum = 0.0
         return stop > 0, save > 0, norm
+
+    def _may_be_side_by_side(self) -> bool:
+        """Whether batches may be computed in threads: torch's own draws would mix there."""
+        draws = self.prepared.model.attention_dropout > 0 or self.settings.compile
+        return self.device.type == "cpu" and self.processes.world == 1 and not draws
+
+    def _backward(
+        self, batches: list[Batch], questions: list[TaskBatch], in_turn: bool
+    ) -> list[Tensor]:
+        """The loss of each batch; the sum of their gradients is then in `grad`."""
+        work = [
+            partial(self._loss, batch, question)
+            for batch, question in zip(batches, questions, strict=True)
+        ]
+        beside = self._beside
+        if beside and beside.workers > 1 and not in_turn:
+            return beside.gradients(work, list(self.named.values()))
+        losses: list[Tensor] = []
+        with threads_of_operations(beside.each) if beside else nullcontext():
+            for place, (batch, compute) in enumerate(zip(batches, work, strict=True)):
+                with self.processes.accumulating(self.wrapped, more=place + 1 < len(batches)):
+                    torch.manual_seed(self._draw(batch))
+                    loss = compute()
+                    loss.backward()  # type: ignore[no-untyped-call]
+                losses.append(loss.detach())
+        return losses
+
+    def _loss(self, batch: Batch, question: TaskBatch) -> Tensor:
+        """The summed loss of one batch, with the dropout of its place in the run."""
+        rounded = self.precision != torch.float32
+        with (
+            drawing(self._draw(batch)),
+            torch.autocast(self.device.type, self.precision, enabled=rounded),
+        ):
+            loss: Tensor = self.wrapped(question)
+        return loss
 
     def _draw(self, batch: Batch) -> int:
         """Dropout and hidden words follow from the batch's place, whatever process takes it."""

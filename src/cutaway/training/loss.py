@@ -200,6 +200,13 @@ def _summed(
     """The sum of `of_chunk` over chunks of positions; their logits are made again for gradients."""
     total = first.new_zeros((), dtype=torch.float32)
     for rows in _chunks(max(1, len(first)), table):  # an empty one reaches all weights, too
-        part = checkpoint(of_chunk, first[rows], second[rows], gold[rows], use_reentrant=False)
+        part = checkpoint(
+            of_chunk,
+            first[rows],
+            second[rows],
+            gold[rows],
+            use_reentrant=False,
+            preserve_rng_state=False,
+        )
         total = total + part
     return total

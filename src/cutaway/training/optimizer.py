@@ -1,4 +1,4 @@
-"""Adam and AdamW by parameter name, their state as plain tensors, and the moving average."""
+"""Adam, AdamW and Muon by parameter name, their state as plain tensors, and the moving average."""
 
 from collections.abc import Iterable, Mapping
 from inspect import unwrap
@@ -8,7 +8,9 @@ from torch import Tensor, nn
 
 from cutaway.config import TrainConfig
 from cutaway.errors import CheckpointError
+from cutaway.training.muon import Muon
 from cutaway.training.processes import Processes, wide
+from cutaway.training.shards import local, shaped_like
 
 STATE = ("exp_avg", "exp_avg_sq")  # Adam's two running means of a parameter's gradient
 
@@ -29,11 +31,60 @@ class AdamW(torch.optim.AdamW):
     step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
 
 
-def make_optimizer(
-    named: Iterable[tuple[str, nn.Parameter]], settings: TrainConfig
-) -> torch.optim.Optimizer:
-    """Adam or AdamW; weight decay on matrices only, never on norms, biases or single numbers."""
-    parameters = [parameter for _, parameter in named if parameter.requires_grad]
+class Optimizers(tuple[torch.optim.Optimizer, ...]):
+    """Optimizers of different parameters of one model, which step together."""
+
+    __slots__ = ()
+
+    def step(self) -> None:
+        """One step of each."""
+        for optimizer in self:
+            optimizer.step()
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+        for optimizer in self:
+            optimizer.zero_grad()
+
+    def state(self, parameter: nn.Parameter) -> dict[str, Tensor]:
+        """What is kept of a parameter between steps; empty before the first."""
+        found: dict[str, Tensor] = self._of(parameter).state.get(parameter, {})
+        return found
+
+    def restore(self, parameter: nn.Parameter, state: dict[str, Tensor]) -> None:
+        """Put back what `state` gave."""
+        self._of(parameter).state[parameter] = state
+
+    def kept(self, parameter: nn.Parameter) -> tuple[str, ...]:
+        """Names of the running means kept of a parameter."""
+        return STATE[:1] if isinstance(self._of(parameter), Muon) else STATE
+
+    def _of(self, parameter: nn.Parameter) -> torch.optim.Optimizer:
+        return next(
+            optimizer
+            for optimizer in self
+            for group in optimizer.param_groups
+            if any(parameter is other for other in group["params"])
+        )
+
+
+def make_optimizer(named: Iterable[tuple[str, nn.Parameter]], settings: TrainConfig) -> Optimizers:
+    """Adam, AdamW, or Muon for the matrices of the layers and AdamW for all else.
+
+    Weight decay on matrices only, never on norms, biases or single numbers.
+    """
+    trained = {name: parameter for name, parameter in named if parameter.requires_grad}
+    matrices = {
+        name: parameter
+        for name, parameter in trained.items()
+        if settings.optimizer == "muon" and ".layers." in name and parameter.dim() == 2
+    }
+    parts: list[torch.optim.Optimizer] = []
+    if matrices:
+        parts.append(
+            Muon(matrices.values(), momentum=settings.momentum, weight_decay=settings.weight_decay)
+        )
+    parameters = [parameter for name, parameter in trained.items() if name not in matrices]
     groups = [
         {
             "params": [p for p in parameters if p.dim() >= 2],
@@ -41,20 +92,24 @@ def make_optimizer(
         },
         {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
     ]
-    kind = AdamW if settings.optimizer == "adamw" else Adam
-    return kind(
-        [group for group in groups if group["params"]],
-        lr=0.0,
-        betas=(settings.beta1, settings.beta2),
-        eps=settings.epsilon,
-        foreach=True,
+    kind = Adam if settings.optimizer == "adam" else AdamW
+    parts.append(
+        kind(
+            [group for group in groups if group["params"]],
+            lr=0.0,
+            betas=(settings.beta1, settings.beta2),
+            eps=settings.epsilon,
+            foreach=True,
+        )
     )
+    return Optimizers(parts)
 
 
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+def set_rate(optimizers: Optimizers, rate: float) -> None:
     """The learning rate of the next step."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = rate
 
 
 def gradient_scale(
@@ -82,56 +137,40 @@ def gradient_scale(
 
 
 def optimizer_tensors(
-    optimizer: torch.optim.Optimizer, named: Mapping[str, nn.Parameter]
+    optimizers: Optimizers, named: Mapping[str, nn.Parameter]
 ) -> dict[str, Tensor]:
-    """Adam's running means, `exp_avg.<parameter>` and `exp_avg_sq.<parameter>`."""
+    """The running means, `exp_avg.<parameter>` and `exp_avg_sq.<parameter>`."""
     return {
-        f"{part}.{name}": optimizer.state[parameter][part]
+        f"{part}.{name}": tensor
         for name, parameter in named.items()
-        if parameter in optimizer.state
-        for part in STATE
+        for part, tensor in optimizers.state(parameter).items()
+        if part in STATE
     }
 
 
 def restore_optimizer(
-    optimizer: torch.optim.Optimizer,
+    optimizers: Optimizers,
     named: Mapping[str, nn.Parameter],
     tensors: Mapping[str, Tensor],
     updates: int,
 ) -> None:
     """Put back what `optimizer_tensors` gave after so many updates."""
-    optimizer.state.clear()
+    for optimizer in optimizers:
+        optimizer.state.clear()
     if not updates:
         return
     for name, parameter in named.items():
-        state: dict[str, Tensor] = {"step": torch.tensor(float(updates))}
-        for part in STATE:
+        kept = optimizers.kept(parameter)
+        state = {"step": torch.tensor(float(updates))} if kept == STATE else {}
+        for part in kept:
             tensor = tensors.get(f"{part}.{name}")
             if tensor is None or tensor.shape != parameter.shape:
                 raise CheckpointError(
                     f"the checkpoint's optimizer has no {part} of shape {tuple(parameter.shape)} "
                     f"for {name}; it belongs to another model: choose another --out"
                 )
-            state[part] = shaped_like(tensor, parameter)
-        optimizer.state[parameter] = state
-
-
-def shaped_like(tensor: Tensor, parameter: Tensor) -> Tensor:
-    """A full tensor on the parameter's device, cut into the parameter's shards if it has any."""
-    from torch.distributed.tensor import DTensor, distribute_tensor
-
-    tensor = tensor.to(parameter.device, parameter.dtype)
-    if isinstance(parameter, DTensor):
-        return distribute_tensor(
-            tensor, parameter.device_mesh, parameter.placements, src_data_rank=None
-        )
-    return tensor.clone()
-
-
-def local(tensor: Tensor) -> Tensor:
-    """The part of a tensor that this process holds: all of it, unless sharded."""
-    to_local = getattr(tensor, "to_local", None)
-    return tensor if to_local is None else to_local()
+            state[part] = shaped_like(tensor, parameter).clone()
+        optimizers.restore(parameter, state)
 
 
 class MovingAverage:
@@ -158,6 +197,6 @@ class MovingAverage:
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Put back what `tensors` gave."""
         self.average = [
-            shaped_like(tensors[name], old)
+            shaped_like(tensors[name], old).clone()
             for name, old in zip(self.names, self.average, strict=True)
         ]

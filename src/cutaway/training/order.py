@@ -43,7 +43,8 @@ class Order:
         self.settings = resolved(config.train, prepared.model, processes.world)
         self.sample = config.tokenizer.sample
         self.processes = processes
-        self.together = self.settings.accumulate * processes.world  # batches of one update
+        self.mine = self.settings.accumulate * self.settings.parts  # of an update, in this process
+        self.together = self.mine * processes.world  # batches of one update
         self._first: tuple[BatchPlan, Pairs] | None = self._planned(0)  # until it has begun
         self.updates_per_epoch = math.ceil(len(self._first[0]) / self.together)
         if self.settings.updates:
@@ -63,7 +64,7 @@ class Order:
         pairs = self.pairs(epoch)
         plan = BatchPlan(
             pairs.lengths,
-            self.settings.tokens,
+            max(1, self.settings.tokens // self.settings.parts),
             seed=self.settings.seed,
             epoch=epoch,
             rank=self.processes.rank,
@@ -114,7 +115,7 @@ class Order:
                 another = (epoch + 1) * self.updates_per_epoch < self.updates
                 following = Later(partial(self._planned, epoch + 1)) if another else None
                 while progress.cursor < len(plan):
-                    mine = list(itertools.islice(batches, self.settings.accumulate))
+                    mine = list(itertools.islice(batches, self.mine))
                     after = min(len(plan), progress.cursor + self.together)
                     yield mine, after, after / len(plan)
             progress.epoch += 1

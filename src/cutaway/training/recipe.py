@@ -1,4 +1,4 @@
-"""What was left to choose, chosen by the size of model and corpus: warm-up, accumulation, length.
+"""What was left to choose, chosen by model, corpus and device: warm-up, accumulation, length.
 
 Large means d_model ≥ 512 (`base`, `big`): such models need a long warm-up and updates of about
 25,000 tokens, or they stay at the frequencies of the tokens (docs/decisions.md).
@@ -13,19 +13,30 @@ from cutaway.numbers import short
 LARGE = 512  # d_model
 WARMUP, LONG_WARMUP = 800, 4000
 LARGE_UPDATE = 25_000  # tokens per side in one update of a large model
+PARTS, LEAST_PART = 4, 512  # of a batch on a CPU, and the tokens of one
 LEAST_UPDATES = 1000  # of a run whose length was left to choose
 USUAL_EPOCHS = 50  # of published systems on up to a million pairs
 
 
 def resolved(settings: TrainConfig, model: ModelConfig, processes: int = 1) -> TrainConfig:
-    """The settings with numbers where 0 stood for "choose": warm-up and accumulation."""
+    """The settings with numbers where 0 stood for "choose": warm-up, accumulation and parts."""
     large = model.d_model >= LARGE
     together = math.ceil(LARGE_UPDATE / (settings.tokens * processes)) if large else 1
     return replace(
         settings,
         warmup=settings.warmup or (LONG_WARMUP if large else WARMUP),
         accumulate=settings.accumulate or together,
+        parts=settings.parts or chosen_parts(settings),
     )
+
+
+def chosen_parts(settings: TrainConfig) -> int:
+    """Parts of a batch: not by the number of cores, so that all machines make the same batches."""
+    from cutaway.training.environment import choose_device
+
+    if choose_device(settings).type != "cpu":
+        return 1
+    return max(1, min(PARTS, settings.tokens // LEAST_PART))
 
 
 def chosen_epochs(pairs: int, updates_per_epoch: int) -> int:

@@ -17,8 +17,9 @@ from cutaway.glass import Trace, record
 from cutaway.model import Transformer
 from cutaway.text import Tokenizer
 from cutaway.training.objective import Objective, TaskBatch
-from cutaway.training.optimizer import gradient_scale, local, make_optimizer, set_rate
+from cutaway.training.optimizer import gradient_scale, make_optimizer, set_rate
 from cutaway.training.processes import Processes
+from cutaway.training.shards import local
 
 # Axes that run over the vocabulary; the rules carry the labels on to logits and probabilities.
 VOCABULARY: dict[str, Sequence[str | None]] = {
@@ -53,7 +54,7 @@ def record_step(
         torch._foreach_mul_(gradients, scale)
         optimizer.step()
     facts = {
-        "optimizer": {"adam": "Adam", "adamw": "AdamW"}[settings.optimizer],
+        "optimizer": {"adam": "Adam", "adamw": "AdamW", "muon": "Muon"}[settings.optimizer],
         "learning_rate": rate,
         "smoothing": settings.smoothing,
         "gradient_norm": norm,

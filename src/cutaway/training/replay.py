@@ -149,7 +149,7 @@ class Replay:
             questions = trainer.questions(batches)
             before = copied(trainer)
             with Counting() as counted:
-                trainer.update(batches, cursor, questions)
+                trainer.update(batches, cursor, questions, in_turn=True)
         made = copied(trainer)
         agreement = self._compared(plan.update)
         needed = recording_bytes(counted.bytes, questions, trainer.prepared.model)
@@ -168,11 +168,11 @@ class Replay:
     def _reached(self, plan: Plan, progress: Progress) -> Trainer:
         """A trainer whose next update is the one wanted."""
         leg = self.run.leg(plan)
+        torch.set_num_threads(int(leg.environment.get("threads", torch.get_num_threads())))
         if self.trainer is None or self._leg is not leg:
             self._open(leg)
         assert self.trainer is not None
         trainer = self.trainer
-        torch.set_num_threads(int(leg.environment.get("threads", torch.get_num_threads())))
         if plan.source != "memory":
             self._lines = []
             if plan.path is None:
@@ -303,7 +303,7 @@ def recorded(
         inputs=input_names(questions),
         buffers={f"average.{name}": tensor for name, tensor in average.items()},
     ) as trace:
-        trainer.update(batches, cursor, questions)
+        trainer.update(batches, cursor, questions, in_turn=True)
     prepared = trainer.prepared
     texts = [
         [" → ".join(filter(None, sentence(prepared, int(i)))) for i in batch.indices]

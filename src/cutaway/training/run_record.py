@@ -183,7 +183,8 @@ def replayable(leg: Leg, directory: Path) -> RunConfig:
         )
     train = replace(
         settings,
-        accumulate=int(leg.identity["batches_an_update"]),
+        parts=int(leg.identity["parts"]),
+        accumulate=int(leg.identity["batches_an_update"]) // int(leg.identity["parts"]),
         start_from=_placed(settings.start_from, directory),
         device=device,
         compile=False,
