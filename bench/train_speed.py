@@ -12,6 +12,8 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 from unittest import mock
 
@@ -29,6 +31,8 @@ from cutaway.training.loss import smoothed_cross_entropy
 from cutaway.training.prepare import Prepared, prepare
 from cutaway.training.processes import Processes
 from side_by_side import gemm
+
+SHARED = "threads share each operation"
 
 
 def whole_loss(
@@ -56,7 +60,7 @@ def changed(variant: str) -> Iterator[None]:
         yield
 
 
-def random_batches(prepared: Prepared, tokens: int) -> Iterator[list[Batch]]:
+def random_batches(prepared: Prepared, tokens: int) -> Iterator[Batch]:
     """Batches of the same budget in random order: rows · longest ≤ tokens, no bucketing."""
     lengths = prepared.train.lengths.max(axis=1)
     order = np.random.Generator(np.random.PCG64(1)).permutation(len(lengths))
@@ -64,7 +68,7 @@ def random_batches(prepared: Prepared, tokens: int) -> Iterator[list[Batch]]:
     longest = 0
     for index in order:
         if max(longest, lengths[index]) * (len(rows) + 1) > tokens:
-            yield [collate(prepared.train, np.asarray(rows))]
+            yield collate(prepared.train, np.asarray(rows))
             rows, longest = [], 0
         rows.append(int(index))
         longest = max(longest, int(lengths[index]))
@@ -89,7 +93,7 @@ def main() -> None:
     )
     prepared = prepare(config)
     print(f"matrix product: {gemm():.0f} GFLOP/s with {arguments.threads} threads\n")
-    variants = ["as it is", "all logits at once", "torch's dropout", "no bucketing"]
+    variants = ["as it is", SHARED, "all logits at once", "torch's dropout", "no bucketing"]
     steps: dict[str, Callable[[], tuple[float, float]]] = {}
     for variant in variants:
         steps[variant] = stepper(prepared, config, variant)
@@ -110,6 +114,8 @@ def stepper(
     prepared: Prepared, config: RunConfig, variant: str
 ) -> Callable[[], tuple[float, float]]:
     """A function that does one update and tells its target tokens and seconds."""
+    if variant == SHARED:
+        config = replace(config, train=replace(config.train, parts=1))
     trainer = Trainer(
         prepared,
         config,
@@ -119,7 +125,9 @@ def stepper(
         interrupts=Interrupts(),
     )
     if variant == "no bucketing":
-        source: Iterator[list[Batch]] = random_batches(prepared, config.train.tokens)
+        parts = trainer.settings.parts
+        made = random_batches(prepared, config.train.tokens // parts)
+        source: Iterator[list[Batch]] = iter(lambda: list(islice(made, parts)), [])
     else:
         source = (batches for batches, _, _ in trainer.work())
 

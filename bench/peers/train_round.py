@@ -10,6 +10,7 @@ Sizes, dropout, label smoothing and optimizer are the same; precision is float32
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ SIZES = {
     "base": {"layers": 6, "width": 512, "heads": 8, "inner": 2048, "dropout": 0.1},
 }
 SMOOTHING = 0.1
+PARTS = 4
 UPDATES = {"tiny": 6, "base": 2}  # of one round
 
 
-def cutaway_model(vocabulary: int, size: str) -> Callable[[Tensor, Tensor], Tensor]:
+def cutaway_model(vocabulary: int, size: str) -> nn.Module:
     """This package's model, loss and dropout, as its trainer uses them."""
     from cutaway.config import ModelConfig
     from cutaway.model import Transformer
@@ -44,12 +46,33 @@ def cutaway_model(vocabulary: int, size: str) -> Callable[[Tensor, Tensor], Tens
             states = model.decode(target[:, :-1], memory, model.padding(source))
             gold = target[:, 1:]
             kept = gold != 0
-            loss = projected_loss(
+            return projected_loss(
                 states[kept], model.embedding.weight, model.output.bias, gold[kept], SMOOTHING
             )
-            return loss / kept.sum()
 
     return Loss()
+
+
+def cutaway_backward(model: nn.Module) -> Callable[[Tensor, Tensor], None]:
+    """This package's gradients: the rows of a batch in four parts, a thread each."""
+    from cutaway.model.dropout import drawing
+    from cutaway.training.side_by_side import SideBySide
+
+    beside = SideBySide(PARTS)
+    parameters = list(model.parameters())
+
+    def backward(source: Tensor, target: Tensor) -> None:
+        answers = (target[:, 1:] != 0).sum()
+
+        def part(number: int) -> Tensor:
+            with drawing(number):
+                loss: Tensor = model(sources[number], targets[number]) / answers
+            return loss
+
+        sources, targets = source.chunk(PARTS), target.chunk(PARTS)
+        beside.gradients([partial(part, number) for number in range(len(sources))], parameters)
+
+    return backward
 
 
 class TorchTransformer(nn.Module):
@@ -143,6 +166,11 @@ def marian(vocabulary: int, size: str) -> nn.Module:
     return Loss()
 
 
+def plain_backward(model: nn.Module) -> Callable[[Tensor, Tensor], None]:
+    """The gradients of the mean loss of a batch, as peers compute them."""
+    return lambda source, target: model(source, target).backward()
+
+
 def main() -> None:
     """A few updates whenever asked; amount: target tokens."""
     system, data, size, threads = sys.argv[1:]
@@ -152,6 +180,7 @@ def main() -> None:
     model: Any = {"cutaway": cutaway_model, "torch": TorchTransformer, "marian": marian}[system](
         given["vocabulary"], size
     )
+    backward = cutaway_backward(model) if system == "cutaway" else plain_backward(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.98), fused=True)
     batches: Iterator[tuple[Tensor, Tensor]] = cycle(
         [(torch.tensor(b["source"]), torch.tensor(b["target"])) for b in given["batches"]]
@@ -161,9 +190,8 @@ def main() -> None:
         tokens = 0
         for _ in range(UPDATES[size]):
             source, target = next(batches)
-            loss = model(source, target)
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            backward(source, target)
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             tokens += int((target[:, 1:] != 0).sum())
