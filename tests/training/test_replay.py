@@ -134,6 +134,7 @@ def test_the_numbers_of_the_update_are_in_the_trace(killed: Path) -> None:
     "settings",
     [
         {"r_drop": 1.3, "tokens": 71},
+        {"optimizer": "muon"},
         {"sim_cut": 1.7, "cut_share": 0.2, "tokens": 71},
         {"word_dropout": 0.2},
         {"schedule": "noam", "optimizer": "adam", "ema": 0.0},

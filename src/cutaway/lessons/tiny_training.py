@@ -64,8 +64,9 @@ def train_tiny(
         }
     )  # fmt: skip
     settings = TrainConfig(
-        task=task, smoothing=0.0, seed=1, schedule="cosine", warmup=20, learning_rate=RATE
-    )
+        task=task, optimizer="adamw", smoothing=0.0, seed=1, schedule="cosine", warmup=20,
+        learning_rate=RATE,
+    )  # fmt: skip
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         model = Transformer(config)
