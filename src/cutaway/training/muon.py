@@ -70,6 +70,7 @@ def orthogonal(stack: Tensor) -> Tensor:  # (n, rows, columns) → (n, rows, col
     a, b, c = COEFFICIENTS
     for _ in range(ROUNDS):
         squares = states @ states.mT
-        states = a * states + (b * squares + c * (squares @ squares)) @ states
+        factors = torch.baddbmm(squares, squares, squares, beta=b, alpha=c)
+        states = torch.baddbmm(states, factors, states, beta=a)
     found: Tensor = states.mT if tall else states
     return found
