@@ -32,7 +32,8 @@ test-gpu: setup ## what needs a CUDA device; skipped without one
 docs: setup ## write the generated pages of docs/ anew
 	@.venv/bin/python scripts/generate_docs.py
 
-bench-train: setup ## training speed beside torch.nn.Transformer and Hugging Face (idle machine)
+bench-train: setup ## training speed beside eole, torch.nn.Transformer and Hugging Face (idle machine)
+	@.venv/bin/python bench/train_whole.py
 	@.venv/bin/python bench/train_peers.py $(ARGS)
 	@.venv/bin/python bench/busy_speed.py
 
