@@ -54,12 +54,12 @@ def rank_run(
     torch.set_num_threads(1)
     update = Trainer.update
 
-    def noting(self: Trainer, batches: Any, cursor: int, questions: Any = None) -> Any:
+    def noting(self: Trainer, batches: Any, cursor: int, *rest: Any, **options: Any) -> Any:
         place = [self.progress.update + 1, self.progress.epoch]
         taken = [int(index) for batch in batches for index in batch.indices]
         with Path(f"{messages}.taken-{rank}").open("a") as file:
             file.write(json.dumps([*place, taken]) + "\n")
-        return update(self, batches, cursor, questions)
+        return update(self, batches, cursor, *rest, **options)
 
     Trainer.update = noting  # type: ignore[method-assign]
 
