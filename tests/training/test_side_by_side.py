@@ -1,5 +1,6 @@
 """Batches computed side by side give the bits of batches computed in turn."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from cutaway.training.replay import Replay
 from cutaway.training.side_by_side import SideBySide
 from tests.training.helpers import results, run_here, tables
 
-SETTINGS: dict[str, Any] = {"tokens": 287, "parts": 7, "updates": 11, "log_every": 1}
+SETTINGS: dict[str, Any] = {
+    "tokens": 287, "parts": 7, "updates": 5, "log_every": 1, "validate_every": 5
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -39,14 +42,16 @@ def test_any_number_of_threads_gives_the_same_run(
     """
     values = tables(tmp_path, **SETTINGS, **second_pass)
     found = []
-    for threads in (1, 2, 3):
+    for threads in (1, 3):
         values["train"]["threads"] = threads
         run_here(values, tmp_path / f"model-{threads}")
         lines = (tmp_path / f"model-{threads}.run" / "log.jsonl").read_text().splitlines()
         losses = "".join(line for line in lines if "valid_loss" not in line)
-        found.append({**results(tmp_path / f"model-{threads}"), "log.jsonl": losses})
+        same = {**results(tmp_path / f"model-{threads}"), "log.jsonl": losses}
+        progress = json.loads(same.pop("progress"))
+        found.append({**same, "place": [progress[name] for name in ("update", "epoch", "cursor")]})
     assert found[0]["log.jsonl"]
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
 
 
 def trainer(folder: Path, attention_dropout: float = 0.0) -> Trainer:
@@ -90,7 +95,7 @@ def test_an_update_of_a_run_side_by_side_is_replayed_with_its_bits(tmp_path: Pat
     values = tables(tmp_path, **SETTINGS, save_minutes=1e-9)
     values["train"]["threads"] = 2
     run_here(values, tmp_path / "model")
-    found = Replay(tmp_path / "model").record(5)
+    found = Replay(tmp_path / "model").record(3)
     assert found.agreement.exact
     assert len(found.facts["batches"]) == 7
 
