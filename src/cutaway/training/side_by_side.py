@@ -12,7 +12,7 @@ class SideBySide:
     """Losses and gradients of several batches, in threads that meet once per update.
 
     Threads that share each operation wait for each other some thousand times per update. Two that
-    take a batch each made training at `tiny` 1.5 times as fast on two cores (docs/benchmarks.md).
+    take a batch each made training at `tiny` 1.4 times as fast on two cores (docs/benchmarks.md).
     Gradients are added in the order of the batches, and each batch is computed by the same number
     of threads whether alone or beside others: the bits do not depend on who finishes first.
     """
