@@ -149,6 +149,13 @@ def test_two_processes_are_two_accumulated_batches_bit_for_bit(
     assert any(not indices for _, _, indices in taken)  # an empty step was among them
 
 
+def test_muon_sees_whole_matrices_of_which_each_process_holds_a_shard(tmp_path: Path) -> None:
+    values = tables(tmp_path, updates=5, tokens=280, accumulate=2, optimizer="muon", log_every=1)
+    run_here(values, tmp_path / "alone")
+    together(changed(values, accumulate=1, parallel="fsdp"), tmp_path / "model", 2)
+    assert results(tmp_path / "model") == results(tmp_path / "alone")
+
+
 @pytest.mark.parametrize("second_pass", [{"r_drop": 2.0}, {"sim_cut": 2.0}], ids=str)
 def test_two_passes_with_an_empty_batch_in_one_of_two_processes(
     tmp_path: Path, second_pass: dict[str, float]

@@ -168,7 +168,7 @@ def left_to_choose(settings: RunConfig) -> dict[str, Any]:
     model = ModelConfig.preset(settings.model["preset"], vocabulary=1000, **model_changes(settings))
     train = resolved(settings.train, model)
     rate = peak_rate(train, model, train.updates)
-    chosen = {name: getattr(train, name) for name in ("optimizer", "warmup", "accumulate", "parts")}
+    chosen = {name: getattr(train, name) for name in ("warmup", "accumulate", "parts")}
     return {**chosen, "learning_rate": rate}
 
 

@@ -29,11 +29,8 @@ def model_changes(config: RunConfig) -> dict[str, Any]:
     return values
 
 
-OPEN = (0, 0.0, "auto")  # left to choose
-
-
 def dumped(config: RunConfig, chosen: Mapping[str, Any] | None = None) -> str:
-    """The four tables; `chosen`: what open settings of [train] come to, for a remark."""
+    """The four tables; `chosen`: what settings of [train] that are 0 come to, for a remark."""
     data = config.data.to_dict()
     sources = data.pop("sources")
     tables: dict[str, tuple[type[Config], dict[str, Any]]] = {
@@ -45,7 +42,7 @@ def dumped(config: RunConfig, chosen: Mapping[str, Any] | None = None) -> str:
     for table, (kind, values) in tables.items():
         remarks = chosen or {} if table == "train" else {}
         texts[table] = [
-            _line(name, value, help_of(kind, name), remarks.get(name) if value in OPEN else None)
+            _line(name, value, help_of(kind, name), remarks.get(name) if not value else None)
             for name, value in values.items()
         ]
     for source in sources:

@@ -137,10 +137,10 @@ class TrainConfig(Config):
         "equal shares of a batch's tokens, each a batch of its own, on a CPU computed side by "
         "side; 0: on a CPU 4, or fewer of at least 512 tokens, elsewhere 1",
     )
-    optimizer: Literal["auto", "adam", "adamw", "muon"] = setting(
-        "auto",
-        "adam; adamw, with decoupled weight decay; muon, which makes the steps of the layers' "
-        "matrices orthogonal, with adamw for all else; auto: muon, from d_model 512 on adamw",
+    optimizer: Literal["adam", "adamw", "muon"] = setting(
+        "adamw",
+        "adam; adamw, with decoupled weight decay; muon, which turns the steps of the layers' "
+        "matrices into orthogonal ones, with adamw for all else",
     )
     learning_rate: float = setting(0.0, "highest rate; 0: by d_model and norm order")
     schedule: Literal["noam", "inverse-sqrt", "cosine", "constant"] = setting(

@@ -81,14 +81,11 @@ def pair_of(translator: Translator) -> Pair:
 
 
 def trainer_of(translator: Translator, pair: Pair) -> Trainer:
-    """The product's trainer with AdamW, on a corpus of one pair; no dropout."""
+    """The product's trainer with default settings, on a corpus of one pair; no dropout."""
     pairs = [pair.texts]
     encoded, _ = encode_pairs(pairs, translator.tokenizer, translator.folder.target_tokenizer)
     config = RunConfig.from_tables(
-        {
-            "data": {"embedded": "en-fr"},
-            "train": {"updates": UPDATES, "optimizer": "adamw", "log_every": 1},
-        }
+        {"data": {"embedded": "en-fr"}, "train": {"updates": UPDATES, "log_every": 1}}
     )
     prepared = Prepared(
         task="translate",

@@ -64,9 +64,8 @@ def train_tiny(
         }
     )  # fmt: skip
     settings = TrainConfig(
-        task=task, optimizer="adamw", smoothing=0.0, seed=1, schedule="cosine", warmup=20,
-        learning_rate=RATE,
-    )  # fmt: skip
+        task=task, smoothing=0.0, seed=1, schedule="cosine", warmup=20, learning_rate=RATE
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         model = Transformer(config)

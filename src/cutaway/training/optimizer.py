@@ -92,7 +92,7 @@ def make_optimizer(named: Iterable[tuple[str, nn.Parameter]], settings: TrainCon
         },
         {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
     ]
-    kind = {"adam": Adam, "adamw": AdamW, "muon": AdamW}[settings.optimizer]  # "auto": see recipe
+    kind = Adam if settings.optimizer == "adam" else AdamW
     parts.append(
         kind(
             [group for group in groups if group["params"]],

@@ -1,4 +1,4 @@
-"""What was left to choose, chosen by model, corpus and device: optimizer, warm-up, length.
+"""What was left to choose, chosen by model, corpus and device: warm-up, accumulation, length.
 
 Large means d_model ≥ 512 (`base`, `big`): such models need a long warm-up and updates of about
 25,000 tokens, or they stay at the frequencies of the tokens (docs/decisions.md).
@@ -6,12 +6,10 @@ Large means d_model ≥ 512 (`base`, `big`): such models need a long warm-up and
 
 import math
 from dataclasses import replace
-from typing import Literal
 
 from cutaway.config import ModelConfig, TrainConfig
 from cutaway.numbers import short
 
-Optimizer = Literal["adam", "adamw", "muon"]
 LARGE = 512  # d_model
 WARMUP, LONG_WARMUP = 800, 4000
 LARGE_UPDATE = 25_000  # tokens per side in one update of a large model
@@ -21,23 +19,15 @@ USUAL_EPOCHS = 50  # of published systems on up to a million pairs
 
 
 def resolved(settings: TrainConfig, model: ModelConfig, processes: int = 1) -> TrainConfig:
-    """The settings with values where 0 or "auto" stood for "choose", but for the length."""
+    """The settings with numbers where 0 stood for "choose": warm-up, accumulation and parts."""
     large = model.d_model >= LARGE
     together = math.ceil(LARGE_UPDATE / (settings.tokens * processes)) if large else 1
     return replace(
         settings,
-        optimizer=chosen_optimizer(settings, large),
         warmup=settings.warmup or (LONG_WARMUP if large else WARMUP),
         accumulate=settings.accumulate or together,
         parts=settings.parts or chosen_parts(settings),
     )
-
-
-def chosen_optimizer(settings: TrainConfig, large: bool) -> Optimizer:
-    """Muon where it was measured to need half the updates of AdamW (docs/decisions.md)."""
-    if settings.optimizer != "auto":
-        return settings.optimizer
-    return "adamw" if large else "muon"
 
 
 def chosen_parts(settings: TrainConfig) -> int:

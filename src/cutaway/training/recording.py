@@ -19,7 +19,6 @@ from cutaway.text import Tokenizer
 from cutaway.training.objective import Objective, TaskBatch
 from cutaway.training.optimizer import gradient_scale, make_optimizer, set_rate
 from cutaway.training.processes import Processes
-from cutaway.training.recipe import resolved
 from cutaway.training.shards import local
 
 # Axes that run over the vocabulary; the rules carry the labels on to logits and probabilities.
@@ -39,8 +38,9 @@ def record_step(
 
     `recipe` holds train settings (smoothing, clip, optimizer, …), as a model folder keeps them.
     """
-    chosen = resolved(TrainConfig.from_dict(dict(recipe)), model.config)
-    settings = replace(chosen, r_drop=0.0, sim_cut=0.0, word_dropout=0.0)
+    settings = replace(
+        TrainConfig.from_dict(dict(recipe)), r_drop=0.0, sim_cut=0.0, word_dropout=0.0
+    )
     objective = Objective(model, settings).train()
     model.eval()  # the training loss, without dropout
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
