@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import torch
 
+from cutaway import glass
 from cutaway.config import ModelConfig, RunConfig, TrainConfig
 from cutaway.model.dropout import drawing, random_bits
 from cutaway.training.interrupts import Interrupts
 from cutaway.training.loop import Trainer
+from cutaway.training.memory import Counting
 from cutaway.training.prepare import prepare
 from cutaway.training.processes import Processes
 from cutaway.training.recipe import resolved
@@ -78,17 +80,29 @@ def test_the_gradient_is_that_of_the_plain_path(tmp_path: Path) -> None:
     questions = one.questions(batches)
     one.wrapped.train()
 
-    def gradients(in_turn: bool) -> list[torch.Tensor]:
+    def gradients() -> list[torch.Tensor]:
         one.optimizer.zero_grad()
-        losses = one._backward(batches, questions, in_turn)
+        losses = one._backward(batches, questions)
         found = [parameter.grad for parameter in one.named.values()]
         assert all(gradient is not None for gradient in found)
         return [torch.stack(losses), *(g.clone() for g in found if g is not None)]
 
-    plain = gradients(in_turn=True)
+    with Counting() as counted:  # watches this thread alone, so batches come in turn
+        plain = gradients()
+    assert counted.bytes > sum(gradient.nbytes for gradient in plain)
     for _ in range(5):
-        for beside, alone in zip(gradients(in_turn=False), plain, strict=True):
+        for beside, alone in zip(gradients(), plain, strict=True):
             torch.testing.assert_close(beside, alone, rtol=0, atol=0)
+
+
+def test_what_a_recorder_watches_is_computed_in_its_thread(tmp_path: Path) -> None:
+    torch.set_num_threads(3)
+    one = trainer(tmp_path)
+    batches, cursor, _ = next(one.work())
+    with glass.record(one.model) as trace:
+        one.update(batches, cursor)
+    inside = [one for one in trace if one.path == "decoder.layers.0.feed_forward"]
+    assert len(inside) >= 7  # one batch and more each
 
 
 def test_an_update_of_a_run_side_by_side_is_replayed_with_its_bits(tmp_path: Path) -> None:

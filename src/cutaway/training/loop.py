@@ -35,7 +35,7 @@ from cutaway.training.processes import Processes, wide
 from cutaway.training.recipe import resolved
 from cutaway.training.schedule import peak_rate, scheduled_rate
 from cutaway.training.shards import local, shaped_like
-from cutaway.training.side_by_side import SideBySide, threads_of_operations
+from cutaway.training.side_by_side import SideBySide, is_watched, threads_of_operations
 
 
 class Trainer:
@@ -109,24 +109,18 @@ class Trainer:
         ]
 
     def update(
-        self,
-        batches: list[Batch],
-        cursor: int,
-        questions: list[TaskBatch] | None = None,
-        *,
-        in_turn: bool = False,
+        self, batches: list[Batch], cursor: int, questions: list[TaskBatch] | None = None
     ) -> tuple[bool, bool, float]:
         """One step of the optimizer; returns whether to stop and to save, and the gradient norm.
 
         Batches whose loss or gradient is not finite may be skipped: then the weights and the
         number of updates stay as they were, and the norm is NaN.
 
-        All values that decide the step are named tensors, so that a recorded update shows it;
-        `in_turn`: one batch after the other in this thread, as a recorder needs it, same bits.
+        All values that decide the step are named tensors, so that a recorded update shows it.
         """
         questions = self.questions(batches) if questions is None else questions
         self.wrapped.train()
-        losses = self._backward(batches, questions, in_turn)
+        losses = self._backward(batches, questions)
         total = torch.stack(losses).to(wide(self.device)).sum()
         asked = float(sum(question.asked for question in questions))
         stop = float(self.interrupts.asked > 0)
@@ -167,16 +161,17 @@ class Trainer:
         draws = self.prepared.model.attention_dropout > 0 or self.settings.compile
         return self.device.type == "cpu" and self.processes.world == 1 and not draws
 
-    def _backward(
-        self, batches: list[Batch], questions: list[TaskBatch], in_turn: bool
-    ) -> list[Tensor]:
-        """The loss of each batch; the sum of their gradients is then in `grad`."""
+    def _backward(self, batches: list[Batch], questions: list[TaskBatch]) -> list[Tensor]:
+        """The loss of each batch; the sum of their gradients is then in `grad`.
+
+        Side by side, or, where somebody watches this thread, in turn, with the same bits.
+        """
         work = [
             partial(self._loss, batch, question)
             for batch, question in zip(batches, questions, strict=True)
         ]
         beside = self._beside
-        if beside and beside.workers > 1 and not in_turn:
+        if beside and beside.workers > 1 and not is_watched():
             return beside.gradients(work, list(self.named.values()))
         losses: list[Tensor] = []
         with threads_of_operations(beside.each) if beside else nullcontext():

@@ -149,7 +149,7 @@ class Replay:
             questions = trainer.questions(batches)
             before = copied(trainer)
             with Counting() as counted:
-                trainer.update(batches, cursor, questions, in_turn=True)
+                trainer.update(batches, cursor, questions)
         made = copied(trainer)
         agreement = self._compared(plan.update)
         needed = recording_bytes(counted.bytes, questions, trainer.prepared.model)
@@ -303,7 +303,7 @@ def recorded(
         inputs=input_names(questions),
         buffers={f"average.{name}": tensor for name, tensor in average.items()},
     ) as trace:
-        trainer.update(batches, cursor, questions, in_turn=True)
+        trainer.update(batches, cursor, questions)
     prepared = trainer.prepared
     texts = [
         [" → ".join(filter(None, sentence(prepared, int(i)))) for i in batch.indices]

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 
 class SideBySide:
@@ -55,6 +56,11 @@ def _add(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor | None])
             added.append(gradient)
     if sums:
         torch._foreach_add_(sums, added)
+
+
+def is_watched() -> bool:
+    """Whether a recorder or counter looks at this thread's operations: it sees no other thread."""
+    return _get_current_dispatch_mode() is not None
 
 
 @contextmanager
