@@ -15,9 +15,13 @@ lint: setup ## style and strict types
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 
-test: setup lint ## the whole test suite, browser tests included
+test: setup ## style, strict types and the whole test suite, browser tests included
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
 	@bash scripts/programs.sh
-	@OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 3 --dist worksteal -m "not interop" --durations=40
+	@.venv/bin/mypy & types=$$!; \
+	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 3 --dist worksteal -m "not interop" --durations=40; \
+	tests=$$?; wait $$types && exit $$tests
 
 test-firefox: setup ## all browser tests in Firefox (make test runs a few of them in it)
 	@bash scripts/programs.sh

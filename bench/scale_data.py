@@ -10,6 +10,7 @@ took. Bytes per pair times ten or a hundred give the sizes that a machine like t
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,11 @@ from cutaway.corpus.batches import BatchPlan
 from cutaway.corpus.reading import iterate_pairs
 from cutaway.text import Tokenizer
 
-STAGES = ("read", "clean", "tokenizer", "store", "open", "plan", "train", "checkpoint")
+PLAIN = "sentencepiece alone: "  # the library as its own examples call it, for comparison
+STAGES = (
+    "read", "clean", "tokenizer", f"{PLAIN}learning", "store", f"{PLAIN}encoding",
+    "open", "plan", "train", "checkpoint",
+)  # fmt: skip
 
 
 def recombined(path: Path, pairs: int, out: Path) -> None:
@@ -104,6 +110,8 @@ def stage(name: str, folder: Path, updates: int) -> dict[str, Any]:
         ),
         "open": lambda: open_store(folder / "store").lengths,
         "plan": lambda: len(BatchPlan(lengths, 4096, seed=1, epoch=1)),
+        f"{PLAIN}learning": lambda: plain_learning(folder),
+        f"{PLAIN}encoding": lambda: plain_encoding(folder),
     }
     if name == "plan":
         lengths = open_store(folder / "store", verify=False).lengths
@@ -112,6 +120,42 @@ def stage(name: str, folder: Path, updates: int) -> dict[str, Any]:
     if name == "tokenizer":
         result[0].save(folder / "tokenizer.model")
     return measured.facts()
+
+
+def lines(folder: Path) -> Iterator[str]:
+    """Both sides of the pairs, as they stand in the file."""
+    with (folder / "pairs.tsv").open(encoding="utf-8") as file:
+        for line in file:
+            yield from line.rstrip("\n").split("\t")
+
+
+def plain_learning(folder: Path) -> None:
+    """A vocabulary of the same size, from as many sentences, of text that nobody has cleaned."""
+    import sentencepiece
+
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=lines(folder),
+        model_prefix=str(folder / "plain"),
+        model_type="bpe",
+        vocab_size=Tokenizer.load(folder / "tokenizer.model").vocabulary,
+        input_sentence_size=1_000_000,
+        shuffle_input_sentence=True,
+        num_threads=os.cpu_count(),
+        minloglevel=2,
+    )
+
+
+def plain_encoding(folder: Path) -> None:
+    """Ids of the same text, 10,000 lines at a time, behind each other in one file."""
+    import numpy as np
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "plain.model"))
+    text = lines(folder)
+    with (folder / "plain.ids").open("wb") as out:
+        while some := list(islice(text, 10_000)):
+            for ids in processor.encode(some, num_threads=os.cpu_count()):
+                out.write(np.array(ids, dtype=np.uint16).tobytes())
 
 
 def trainer_of(folder: Path, **changes: Any) -> Any:

@@ -1,10 +1,11 @@
 """Whole training commands beside each other: `cutaway train` and `eole train`.
 
     python bench/train_whole.py [--source train.en.gz --target train.de.gz \\
-        --val-source val.en.gz --val-target val.de.gz] [--updates 200] [--rounds 3] [--threads 2]
+        --val-source val.en.gz --val-target val.de.gz] [--size base] [--updates 200] [--rounds 3]
+        [--threads 2]
 
-Without files the embedded corpus is used. Same pairs, joint BPE, `tiny` sizes, dropout, label
-smoothing, AdamW, 4,096 tokens per update, one validation at the end. Commands take turns; the time
+Without files the embedded corpus is used. Same pairs, joint BPE, sizes, dropout, label smoothing,
+AdamW, 4,096 tokens per update, one validation at the end. Commands take turns; the time
 is that of the whole command, from the shell to its end: imports, reading, batching, validation and
 saving included; ours also learns the vocabulary, which the other finds ready, as pieces in files.
 Tokens are target tokens as each program counts them in its own log. The load before the table says
@@ -25,7 +26,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cutaway.config import RunConfig
+from cutaway.config import ModelConfig, RunConfig
 from cutaway.corpus.embedded import embedded
 from cutaway.training.prepare import prepare
 from side_by_side import ROOT, environment, gemm
@@ -40,14 +41,14 @@ def lines(path: Path) -> list[str]:
 
 
 def ours(
-    files: dict[str, Path], work: Path, updates: int, threads: int
+    files: dict[str, Path], work: Path, size: str, updates: int, threads: int
 ) -> tuple[list[str], Callable[[str], float]]:
     """The command of this package, and how to read its target tokens."""
     command = [sys.executable, "-m", "cutaway", "train", "--out", str(work / "ours")]
     for name, path in files.items():
         command += [f"--{name}", str(path)]
-    settings = {"train.optimizer": "adamw", "train.validate_every": updates, "train.keep": 0}
-    command += ["--preset", "tiny", "--vocabulary", str(VOCABULARY), "--updates", str(updates)]
+    settings = {"train.optimizer": "adamw", "train.validate_every": updates, "train.accumulate": 1}
+    command += ["--preset", size, "--vocabulary", str(VOCABULARY), "--updates", str(updates)]
     command += ["--threads", str(threads)]
     for name, value in settings.items():
         command += ["--set", f"{name}={value}"]
@@ -60,7 +61,7 @@ def ours(
 
 
 def eole(
-    files: dict[str, Path], work: Path, updates: int, threads: int
+    files: dict[str, Path], work: Path, size: str, updates: int, threads: int
 ) -> tuple[list[str], Callable[[str], float]] | None:
     """eole's command on the same pieces, and how to read its target tokens."""
     python = environment("eole", EOLE)
@@ -70,10 +71,11 @@ def eole(
         {
             "data": {"source": str(files["source"]), "target": str(files["target"])},
             "tokenizer": {"vocabulary": VOCABULARY},
-            "model": {"preset": "tiny"},
+            "model": {"preset": size},
         }
     )
     tokenizer = prepare(config).tokenizer
+    shape = ModelConfig.preset(size, vocabulary=VOCABULARY)
     for name, path in files.items():
         pieces = (tokenizer.pieces(tokenizer.encode(line)) for line in lines(path))
         text = "".join(" ".join(row) + "\n" for row in pieces)
@@ -116,8 +118,8 @@ def eole(
             "warmup_steps": 100,
             "decay_method": "noam",
             "max_grad_norm": 1.0,
-            "dropout": [0.3],
-            "attention_dropout": [0.0],
+            "dropout": [shape.dropout],
+            "attention_dropout": [shape.attention_dropout],
             "label_smoothing": 0.1,
             "train_steps": updates,
             "valid_steps": updates,
@@ -125,16 +127,19 @@ def eole(
         },
         "model": {
             "architecture": "transformer",
-            "layers": 4,
-            "hidden_size": 128,
-            "heads": 4,
-            "transformer_ff": 256,
+            "layers": shape.encoder_layers,
+            "hidden_size": shape.d_model,
+            "heads": shape.heads,
+            "transformer_ff": shape.d_ff,
             "share_decoder_embeddings": True,
             "share_embeddings": True,
             "add_qkvbias": True,
             "add_final_linear_bias": True,
             "add_ffnbias": True,
-            "embeddings": {"word_vec_size": 128, "position_encoding_type": "SinusoidalInterleaved"},
+            "embeddings": {
+                "word_vec_size": shape.d_model,
+                "position_encoding_type": "SinusoidalInterleaved",
+            },
         },
     }
     path = work / "eole.yaml"
@@ -154,6 +159,7 @@ def main() -> None:
     )
     for name in ("source", "target", "val-source", "val-target"):
         parser.add_argument(f"--{name}", type=Path)
+    parser.add_argument("--size", choices=("tiny", "small", "base"), default="tiny")
     parser.add_argument("--updates", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -179,14 +185,16 @@ def chosen(given: argparse.Namespace, place: Path) -> dict[str, Path]:
 
 def measure(given: argparse.Namespace, files: dict[str, Path]) -> None:
     """Let the commands take turns and print the table."""
-    print(f"matrix product {gemm():.0f} GFLOP/s, load before {os.getloadavg()[0]:.1f}\n")
+    print(
+        f"{given.size}; matrix product {gemm():.0f} GFLOP/s, load before {os.getloadavg()[0]:.1f}\n"
+    )
     print("| round | command | target tokens | seconds | tokens/s | peak MB |")
     print("| ---: | --- | ---: | ---: | ---: | ---: |")
     rates: dict[str, list[float]] = {}
     for number in range(1, given.rounds + 1):
         for name, make in (("cutaway train", ours), ("eole train", eole)):
             with tempfile.TemporaryDirectory(prefix="cutaway-bench-") as scratch:
-                made = make(files, Path(scratch), given.updates, given.threads)
+                made = make(files, Path(scratch), given.size, given.updates, given.threads)
                 if made is None:
                     continue
                 command, tokens = made

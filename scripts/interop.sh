@@ -33,7 +33,7 @@ grep '^torch==' constraints.txt >"$place/torch.txt"
 environment huggingface constraints.txt torch==2.13.0 transformers==5.22.2 sentencepiece
 environment argos constraints.txt torch==2.13.0 argostranslate==1.11.0
 environment libretranslate "$place/torch.txt" libretranslate==1.9.6
-environment ray constraints.txt 'ray[data]==2.60.0' ctranslate2 sentencepiece safetensors typer rich
+environment ray constraints.txt 'ray[data]==2.60.0' torch==2.13.0 ctranslate2 sentencepiece safetensors typer rich
 environment notebook constraints.txt nbconvert==7.17.2 ipykernel==7.4.0
 
 # The ends of the range that pyproject.toml allows. Other versions than ours are CUDA builds that ask

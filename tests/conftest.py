@@ -14,7 +14,6 @@ from typing import Any
 
 import hypothesis
 import pytest
-import torch._dynamo  # noqa: F401 (the largest import: see pytest_configure)
 
 from cutaway.data import demo_model
 from tests.browser.firefox import firefox_path, launch_firefox
@@ -22,8 +21,10 @@ from tests.skips import Skips
 
 ROOT = Path(__file__).parent.parent
 
-# Small models run many times slower when two threads share two busy cores.
+# Small models run many times slower when two threads share two busy cores. Where a test has more,
+# they sleep while they wait, as in the program: both are read when torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # No test is judged by its time: the machine may be busy.
 hypothesis.settings.register_profile(
@@ -37,9 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
     The half million objects that imports leave behind hold no tensor of a test: frozen, neither
     the garbage collector nor a recording, which looks for living tensors, goes through them.
+    Where workers run the tests, the process that waits for them needs none of this.
     """
     config.pluginmanager.register(Skips(), "skips")
-    gc.freeze()
+    if hasattr(config, "workerinput") or config.getoption("dist", "no") == "no":
+        import torch._dynamo  # noqa: F401 (the largest import)
+
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

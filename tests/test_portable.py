@@ -17,6 +17,7 @@ import pytest
 
 import cutaway
 from cutaway.system import files, locks, processes, signals, sockets
+from cutaway.system.processes import processors
 
 PACKAGE = Path(cutaway.__file__).parent
 MODULES = {
@@ -207,3 +208,16 @@ def test_a_lock_is_taken_once(tmp_path: Path) -> None:
 def test_the_signals_that_stop_a_run_have_names() -> None:
     assert {signals.signal_name(number) for number in signals.STOPPING} >= {"SIGTERM", "SIGINT"}
     assert signals.signal_name(999) == "signal 999"
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [("1", 1), ("1,2", 1), (" 1 ", 1), ("100000", None), ("0", None), ("x", None)],
+)
+def test_no_more_processors_are_used_than_asked_for(
+    asked: str, most: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    there = processors()
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert processors() == (most or there)

@@ -32,8 +32,10 @@ def cutaway_model(vocabulary: int, size: str) -> nn.Module:
     """This package's model, loss and dropout, as its trainer uses them."""
     from cutaway.config import ModelConfig
     from cutaway.model import Transformer
+    from cutaway.system.allocator import keep_freed_memory
     from cutaway.training.loss import projected_loss
 
+    keep_freed_memory()
     model = Transformer(ModelConfig.preset(size, vocabulary=vocabulary)).train()
 
     class Loss(nn.Module):

@@ -59,6 +59,7 @@ def huggingface(model: str, beam: int) -> Callable[[list[str]], list[str]]:
     import torch
     import transformers
 
+    transformers.logging.set_verbosity_error()
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     net = transformers.AutoModelForSeq2SeqLM.from_pretrained(model).eval()
 

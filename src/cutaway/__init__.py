@@ -13,7 +13,7 @@ what it needs when it is called.
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cutaway.version import __version__
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "evaluate", "glass", "load", "train"]
 
-_ENGINES = ("auto", "ctranslate2", "torch")
+_ENGINES = ("auto", "ctranslate2", "int8", "torch")
 
 
 def train(
@@ -82,9 +82,10 @@ def load(
     """The translator of a model folder: `load(folder).translate(["…"], beam=5)`.
 
     "en-fr" and "en-zh" are the everyday models of the package, where no folder has that name.
-    `engine` is "ctranslate2" (fast, without torch), "torch" (this package's model, on `device`), or
-    "auto": the first wherever it computes the same, else the second. What CTranslate2 does not do
-    is left to the model for that call.
+    `engine` is "ctranslate2" (fast, without torch), "int8" (the same with weights of eight bits:
+    faster, and its output may differ), "torch" (this package's model, on `device`), or "auto":
+    CTranslate2 wherever it computes the same as the model, else the model. What CTranslate2 does
+    not do is left to the model for that call.
     `ensemble` are further folders with the same vocabulary, which translate together with the
     first: by the mean of their probabilities at each step, in torch.
     `tell` is called with one line whenever the model is used instead, and why.
@@ -104,7 +105,7 @@ def load(
     if others:
         from cutaway.decode.ensemble import EnsembleEngine
 
-        if engine == "ctranslate2":
+        if engine in ("ctranslate2", "int8"):
             raise InputError("several models translate together in torch; leave engine out")
         return Translator(contents, EnsembleEngine([contents, *others]))
     if engine == "torch" or contents.config.family != "encoder-decoder":
@@ -118,7 +119,8 @@ def load(
         if reason:
             explain(reason)
             return Translator(contents)
-    return Translator(contents, CTranslate2Engine(contents, tell=explain))
+    kind: Literal["int8", "float32"] = "int8" if engine == "int8" else "float32"
+    return Translator(contents, CTranslate2Engine(contents, quantization=kind, tell=explain))
 
 
 def evaluate(

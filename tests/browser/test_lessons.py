@@ -42,6 +42,8 @@ def answered(watched: Watched) -> None:
         if watched.page.locator("cut-lessons .question details[open]").count() == 0:
             summary.click()
         watched.page.wait_for_selector("cut-lessons .answer:visible")
+        # Claims and controls are drawn after the answer opens, and then the figures can be read.
+        watched.page.wait_for_selector(".lesson-stage:not([inert])", state="attached")
 
 
 def texts(page: Any, selector: str) -> list[str]:
@@ -107,8 +109,9 @@ def walk_through(watched: Watched, served: Served, name: str, told: Told) -> Non
     """Every step of a lesson on the page, in both languages."""
     url, session = served
     watched.go(f"{url}#/lessons?lang=en&lesson={name}/1")
-    for number, step in enumerate(told[name, session.translator], start=1):
-        for language in ("en", "zh"):
+    steps = told[name, session.translator]
+    for language in ("en", "zh"):  # one after the other: a switch draws the whole page anew
+        for number, step in enumerate(steps, start=1):
             lesson(watched, f"{name}/{number}", language)
             watched.page.wait_for_function(
                 "title => document.querySelector('cut-lessons h1')?.innerText === title",
@@ -125,8 +128,10 @@ def is_shown(page: Any, step: Step, language: str) -> None:
         "n => document.querySelectorAll('.lesson-matrix, .lesson-picture').length === n",
         arg=len(step.matrices) + len(step.pictures),
     )
+    page.wait_for_function(  # they come with the answer, when nothing else is being drawn
+        "n => document.querySelectorAll('.claim').length === n", arg=len(step.claims)
+    )
     claims = texts(page, ".claim")
-    assert len(claims) == len(step.claims)
     assert page.locator(".claim.broken").count() == sum(not c.holds for c in step.claims)
     captions = texts(page, ".lesson-matrix figcaption b")
     assert captions == [localized(matrix.name, language) for matrix in step.matrices]
@@ -176,6 +181,24 @@ def test_a_cell_of_a_lesson_opens_down_to_its_arithmetic(watched: Watched, serve
     assert watched.page.locator(".verdict").get_attribute("data-good") == "true"
 
 
+def dragged(watched: Watched, piece: Any, onto: Any) -> None:
+    """Drag with the mouse, and again if nothing was dropped: a loaded browser may miss a move."""
+    watched.page.evaluate(
+        "() => document.addEventListener('drop', () => { window.dropped = true; }, true)"
+    )
+    for _ in range(5):
+        watched.settled()
+        piece.hover()
+        watched.page.mouse.down()
+        for _ in range(3):  # the first begins the drag; `dragover` needs two more
+            onto.hover()
+        watched.page.mouse.up()
+        watched.page.wait_for_timeout(200)
+        if watched.page.evaluate("() => window.dropped === true"):
+            return
+    raise AssertionError("five drags, and nothing was dropped")
+
+
 def test_words_are_dragged_and_keep_their_vectors(watched: Watched, served: Served) -> None:
     open_page(watched, served)
     place = next(n for n, step in enumerate(steps_of("self-attention"), start=1) if step.controls)
@@ -190,7 +213,7 @@ def test_words_are_dragged_and_keep_their_vectors(watched: Watched, served: Serv
         if IN_FIREFOX:
             watched.page.locator(".order button").nth(place - 1).click()
         else:
-            pieces.nth(0).drag_to(pieces.nth(place))
+            dragged(watched, pieces.nth(0), pieces.nth(place))
         moved = [*before[1 : place + 1], before[0], *before[place + 1 :]]
         watched.page.wait_for_function(
             "words => [...document.querySelectorAll('.order .piece')]"

@@ -110,8 +110,7 @@ def options_of_training() -> dict[str, list[str]]:
     for option in command.commands["train"].params:
         if option.name in NO_SETTING | PARTNERS:
             continue
-        kind = getattr(option.type_descriptor, "annotation", str)
-        value = "0.5" if kind is float else "3" if kind is int else "x"
+        value = {"float": "0.5", "int": "3"}.get(option.type.name, "x")
         plain = option.opts[:1] if option.is_flag else [option.opts[0], value]
         found[option.name] = SAMPLES.get(option.name, plain)
     return found

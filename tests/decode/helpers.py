@@ -82,12 +82,16 @@ def number_pairs(count: int, seed: int = 0) -> list[tuple[str, str]]:
     return pairs
 
 
-def trained_folder(steps: int = 360) -> ModelFolder:
-    """A folder whose model has learnt to translate number words."""
+def trained_folder(steps: int = 360, *, both_ways: bool = False) -> ModelFolder:
+    """A folder whose model has learnt to translate number words, from French too if asked."""
     torch.manual_seed(3)
     pairs = number_pairs(1500)
+    ways = (("en", "fr"), ("fr", "en")) if both_ways else ()
     tokenizer = Tokenizer.train(
-        [text for pair in pairs for text in pair], kind="word", vocabulary=320
+        [text for pair in pairs for text in pair],
+        kind="word",
+        vocabulary=320,
+        languages=("en", "fr") if both_ways else (),
     )
     config = ModelConfig(
         vocabulary=tokenizer.vocabulary,
@@ -104,7 +108,11 @@ def trained_folder(steps: int = 360) -> ModelFolder:
     optimizer = torch.optim.Adam(model.parameters(), 4e-3)
     for step in range(steps):
         chosen = pairs[step * 40 % 1480 :][:40]
-        source = padded([tokenizer.encode(text, end=True) for text, _ in chosen])
+        tag = None
+        if both_ways:
+            tag = ("fr", "en")[step % 2]
+            chosen = chosen if tag == "fr" else [(french, text) for text, french in chosen]
+        source = padded([tokenizer.encode(text, end=True, language=tag) for text, _ in chosen])
         target = padded([tokenizer.encode(text, start=True, end=True) for _, text in chosen])
         logits = model(source, target[:, :-1])
         loss = torch.nn.functional.cross_entropy(
@@ -113,7 +121,13 @@ def trained_folder(steps: int = 360) -> ModelFolder:
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    return ModelFolder(model.eval(), tokenizer, languages=("en", "fr"), generation={"beam": 2})
+    return ModelFolder(
+        model.eval(),
+        tokenizer,
+        languages=("en", "fr"),
+        directions=ways,
+        generation={"beam": 2},
+    )
 
 
 def padded(rows: Sequence[Sequence[int]]) -> torch.Tensor:

@@ -136,6 +136,15 @@ def test_trained_models_give_the_same_tokens_on_both_engines(
     assert certain > 0.9 * len(tasks)
 
 
+def test_eight_bits_are_chosen_by_name_and_translate_about_the_same() -> None:
+    sentences = [source for source, _ in embedded("en-fr", "test")[::37]]
+    small, whole = cutaway.load("en-fr", engine="int8"), cutaway.load("en-fr")
+    assert (small.engine.name, whole.engine.name) == ("int8", "ctranslate2")
+    texts, expected = ([each.text for each in t.translate(sentences)] for t in (small, whole))
+    same = sum(text == other for text, other in zip(texts, expected, strict=True))
+    assert 0.8 * len(sentences) < same
+
+
 def test_the_model_is_named_as_the_engine_where_it_is_used_and_why() -> None:
     said: list[str] = []
     translator = cutaway.load("demo-en-fr", tell=said.append)

@@ -2,17 +2,18 @@
 
 import pickle
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cutaway
-from cutaway.cli.translate_shards import Shard, ShardTranslator, _join, _missing, plan
+from cutaway.cli.on_ray import Worker
+from cutaway.cli.translate_shards import Shard, ShardTranslator, plan
 from cutaway.data import demo_model
 from cutaway.decode.batch_translator import BatchTranslator
 from cutaway.errors import InputError
+from cutaway.system.shards import claim, join
 
 LINES = ["The cat sleeps.", "", "I love AI.", "The dog sees a bird."]
 
@@ -41,20 +42,20 @@ def test_a_shard_is_written_once_and_the_output_is_the_shards_in_order(tmp_path:
     source, place, output = tmp_path / "in.txt", tmp_path / "out.shards", tmp_path / "out.txt"
     source.write_text("\n".join(LINES), encoding="utf-8")
     shards = list(plan(source, 2))
-    about: dict[str, Any] = {"source": "1"}
-    assert _missing(place, about, shards) == shards
+    claim(place, {"source": "1"})
     translator = BatchTranslator(demo_model("en-fr"), beam=1)
-    work = pickle.loads(pickle.dumps(ShardTranslator(translator, str(source), str(place))))  # noqa: S301
-    assert work(columns(shards[1:]))["number"] == [1]
-    assert _missing(place, about, shards) == shards[:1]  # what a resumed run has to do
+    work = ShardTranslator(translator, str(source), str(place))
+    worker = Worker(pickle.loads(pickle.dumps(work)), Shard)  # noqa: S301
+    assert worker(columns(shards[1:])) == {"number": [1], "count": [0], "error": [""]}
+    assert not (place / "00000000").exists()  # what a resumed run has to do
     written = (place / "00000001").stat().st_mtime_ns
-    work(columns(shards))  # tried again, as after the death of a worker
+    worker(columns(shards))  # tried again, as after the death of a worker
     assert (place / "00000001").stat().st_mtime_ns == written
+    claim(place, {"source": "1"})
     with pytest.raises(InputError, match="belongs to another call"):
-        _missing(place, {"source": "2"}, shards)
-    _join(place, shards, output)
+        claim(place, {"source": "2"})
+    join(place, range(len(shards)), output)
     assert output.read_text(encoding="utf-8").split("\n")[:-1] == translator.texts(LINES)
-    assert not place.exists()
 
 
 def test_a_batch_translator_travels_without_its_model() -> None:

@@ -15,6 +15,7 @@ from cutaway.decode import Translator
 from cutaway.errors import InputError
 from cutaway.evaluation import compare, evaluate, report, score_texts
 from cutaway.evaluation.scores import detected_language
+from cutaway.evaluation.validation import validator
 from tests.decode.helpers import number_pairs, trained_folder
 
 REFERENCES = [
@@ -129,6 +130,21 @@ def test_an_evaluation_has_scores_lengths_and_the_worst_sentences(folder_path: P
     assert sum(part.sentences for part in evaluation.by_length) == 12
     worst = evaluation.worst(5)
     assert [j.chrf for j in worst] == sorted(j.chrf for j in evaluation.sentences)[:5]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_validation_finds_what_an_evaluation_finds(folder_path: Path, beam: int) -> None:
+    translator = Translator.load(folder_path)
+    pairs = number_pairs(31)
+    evaluation = evaluate(translator, pairs, beam=beam)
+    sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+    found = validator(beam)(translator.folder, sources, targets)
+    scores = evaluation.scores
+    assert found.outputs == evaluation.hypotheses
+    assert (found.metrics["bleu"], found.metrics["chrf"]) == (scores.bleu.score, scores.chrf.score)
+    assert found.signatures == {"bleu": scores.bleu.signature, "chrf": scores.chrf.signature}
+    exact = sum(text == target for text, target in zip(found.outputs, targets, strict=True))
+    assert found.metrics["exact"] == pytest.approx(100 * exact / 31)
 
 
 def test_lines_that_do_not_match_are_refused() -> None:

@@ -3,8 +3,9 @@
 The changes are made to a rule's JSON, as nested tuples.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from cutaway.glass.expr import ARGUMENTS
@@ -34,10 +35,12 @@ class Rewriting:
     summed: frozenset[str] = frozenset()  # variables of the reductions around
 
 
-def mutants(expr: Typed, shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[Path, str, Typed]]:
-    """Every rule that differs from this one in one place: where, what was done, the rule."""
+def mutants(
+    expr: Typed, shapes: Sequence[tuple[int, ...]]
+) -> Iterator[tuple[Path, str, Callable[[], Typed]]]:
+    """Every rule that differs from this one in one place: where, what was done, how to make it."""
     for path, change, mutant in _changed(_tuples(to_json(expr)), Rewriting(shapes), ()):
-        yield path, change, from_json(mutant)
+        yield path, change, partial(from_json, mutant)
 
 
 def _tuples(data: Any) -> Any:

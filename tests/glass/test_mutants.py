@@ -51,19 +51,24 @@ def name_of(value: Value, path: tuple[object, ...], change: str) -> str:
     return f"{operation} {value.output} {' '.join(map(str, path))}: {change}"
 
 
-def survivors(dtype: torch.dtype, names: list[str]) -> tuple[int, list[str]]:
+def survivors(dtype: torch.dtype, cases: list[str]) -> tuple[int, list[str]]:
     """How many changes were tried, and those that no recorded operation contradicts."""
     dead: set[str] = set()
     alive: set[str] = set()
+    done: set[tuple[object, ...]] = set()  # of which every change is dead
     for seed, sizes in enumerate(SIZES):
-        for case in names:
+        for case in cases:
             for value, rule, operands, held in computed(case, seed, sizes, dtype):
-                for path, change, expr in mutants(
-                    rule.arithmetic, [each.shape for each in operands]
-                ):
-                    name = name_of(value, path, change)
+                shapes = tuple(each.shape for each in operands)
+                met = (value.op, value.output, rule.arithmetic, shapes)
+                if met in done:
+                    continue
+                changes = list(mutants(rule.arithmetic, shapes))
+                names = [name_of(value, path, change) for path, change, _ in changes]
+                for name, (_, _, made) in zip(names, changes, strict=True):
                     if name in dead:
                         continue
+                    expr = made()
                     try:
                         found = evaluate(expr, operands, value.shape).astype(np.float64)
                         changed = replace(rule, expr=expr)
@@ -73,6 +78,8 @@ def survivors(dtype: torch.dtype, names: list[str]) -> tuple[int, list[str]]:
                     else:
                         killed = bool(wrong.any())
                     (dead if killed else alive).add(name)
+                if dead.issuperset(names):
+                    done.add(met)
     return len(dead | alive), sorted(alive - dead)
 
 

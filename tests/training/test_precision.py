@@ -12,6 +12,7 @@ from cutaway.decode import DecodeOptions
 from cutaway.decode.ctranslate2_engine import CTranslate2Engine
 from cutaway.decode.search import search
 from cutaway.errors import ConfigError
+from cutaway.system import trial as outcomes
 from cutaway.training import precision
 from cutaway.training.events import Event, Note
 from cutaway.training.processes import Processes
@@ -30,9 +31,9 @@ COUNTS = "import pathlib; p = pathlib.Path(__file__ + '.count'); p.touch(); p.op
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing remembered, neither on disk nor in this process."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    precision._outcome.cache_clear()
+    outcomes._outcome.cache_clear()
     yield
-    precision._outcome.cache_clear()
+    outcomes._outcome.cache_clear()
 
 
 def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> Path:
@@ -137,7 +138,7 @@ def test_one_trial_per_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     count = Path(f"{path}.count")
     for _ in range(3):
         assert precision.failure("bfloat16") == ""
-        precision._outcome.cache_clear()
+        outcomes._outcome.cache_clear()
     assert count.read_text() == "x"
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "SSE41")
     assert precision.failure("bfloat16") == ""
@@ -184,7 +185,7 @@ def test_a_cache_that_cannot_be_written_costs_a_trial_and_nothing_else(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     for _ in range(2):
         assert precision.failure("bfloat16") == ""
-        precision._outcome.cache_clear()
+        outcomes._outcome.cache_clear()
     assert Path(f"{path}.count").read_text() == "xx"
 
 

@@ -1,10 +1,15 @@
 """What is chosen for a model and a corpus when nothing is said."""
 
+from pathlib import Path
+
 import pytest
 
-from cutaway.config import PRESETS, ModelConfig, TrainConfig
+from cutaway.config import PRESETS, ModelConfig, RunConfig, TrainConfig
+from cutaway.training.events import Event, Note, Started
 from cutaway.training.recipe import chosen_epochs, described, resolved
+from cutaway.training.run import train
 from cutaway.training.schedule import peak_rate
+from tests.training.helpers import tables
 
 CHOSEN = {  # preset: peak rate at most, warm-up, tokens of an update at least
     "tiny": (4e-3, 800, 4096),
@@ -53,3 +58,23 @@ def test_a_small_corpus_gets_enough_updates_and_a_large_one_hears_what_is_usual(
     assert said.startswith("8 epochs chosen: 5,600 updates of up to 4,096 tokens per side; ")
     assert "--epochs 50" in said
     assert "6.2 times as long" in said
+
+
+def test_a_run_says_how_many_tokens_one_update_takes(tmp_path: Path) -> None:
+    """Those of all its batches, however many parts these are cut into."""
+    values = tables(tmp_path, tokens=2048, accumulate=3)
+    del values["train"]["updates"]
+    notes: list[str] = []
+
+    class Enough(Exception):
+        pass
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
+        if isinstance(event, Started):
+            raise Enough
+
+    with pytest.raises(Enough):
+        train(RunConfig.from_tables(values), tmp_path / "model", watch=watch)
+    assert any("updates of up to 6,144 tokens per side" in note for note in notes)

@@ -116,7 +116,9 @@ def test_the_numbers_of_the_update_are_in_the_trace(killed: Path) -> None:
     assert float(scale) == pytest.approx(facts["clip"] / facts["norm"] / facts["tokens"], rel=1e-6)
     log = map(json.loads, (run_folder(killed) / "log.jsonl").read_text().splitlines())
     logged = next(line for line in log if line["update"] == 9 and "loss" in line)
-    assert (facts["rate"], facts["norm"]) == (logged["rate"], logged["norm"])
+    assert facts["rate"] == logged["rate"]
+    # Recorded, attention runs by its explicit body: the last bits of the gradient are its own.
+    assert facts["norm"] == pytest.approx(logged["norm"], rel=1e-6)
     name = "encoder.layers.0.self_attention.W_Q.weight"
     average, before = trace[f"average.{name}:lerp"].tensor, trace[f"average.{name}"].tensor
     after = trace[f"{name}.after"].tensor

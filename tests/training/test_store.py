@@ -155,7 +155,7 @@ def test_memory_does_not_grow_with_the_pairs(
 ) -> None:
     """Beyond the hashes that find duplicates; texts kept would take over 200 bytes a pair."""
     monkeypatch.setattr(encoded, "BLOCK", 256)
-    monkeypatch.setattr(store, "BLOCK", 1 << 12)
+    monkeypatch.setattr(store, "ROWS", 256)
     tokenizer = Tokenizer.train(["a few words"], vocabulary=300, languages=("de", "en"))
     path = tmp_path / "long.tsv"
     settings = DataConfig(

@@ -75,23 +75,32 @@ def test_a_command_killed_again_and_again_ends_with_the_same_bits(
     tmp_path: Path, undisturbed: dict[str, str]
 ) -> None:
     """SIGKILL while it loads, right after its first save, and at moments in between."""
-    out = tmp_path / "model"
+    out, messages = tmp_path / "model", tmp_path / "messages"
     checkpoints = run_folder(out) / "checkpoints"
-    whole = [sys.executable, "-m", "cutaway", *command(settings(tmp_path), out)]
+    arguments = command(settings(tmp_path), out)
     chance = random.Random(os.urandom(8))
-    struck = 0
-    for blow in range(4):
-        process = subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(chance.randint(1, 8) if blow else 0):  # so that every life gets on
+    loading = subprocess.Popen(
+        [sys.executable, "-m", "cutaway", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(chance.uniform(0, 2.0))
+    loading.kill()
+    struck = int(loading.wait(120) == -signal.SIGKILL)
+    for _ in range(3):
+        process = start(strike_at, arguments, 0, (), str(messages))
+        for _ in range(chance.randint(1, 8)):  # so that every life gets on
             last = saved(checkpoints)[-1:]
-            while process.poll() is None and saved(checkpoints)[-1:] == last:
+            while process.is_alive() and saved(checkpoints)[-1:] == last:
                 time.sleep(0.005)
-        time.sleep(chance.uniform(0, 0.02 if blow else 2.0))
+        time.sleep(chance.uniform(0, 0.02))
         process.kill()
-        struck += process.wait(120) == -signal.SIGKILL
+        process.join(120)
+        struck += process.exitcode == -signal.SIGKILL
     assert struck >= 2
-    last_life = subprocess.run(whole, capture_output=True, text=True, timeout=120, check=False)
-    assert last_life.returncode == 0, last_life.stderr
+    last_life = start(strike_at, arguments, 0, (), str(messages))
+    last_life.join(120)
+    assert last_life.exitcode == 0, messages.read_text()
     assert all_results(out) == undisturbed
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 

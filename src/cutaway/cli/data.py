@@ -1,69 +1,50 @@
-"""`cutaway data`: check, encode or write out a corpus, harvest installed translations."""
+"""`cutaway data`: check, clean, encode or write out a corpus, harvest installed translations."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cutaway.cli.back_translate import back_translate
+from cutaway.cli.data_build import build, clean
+from cutaway.cli.data_options import (
+    Both,
+    Columns,
+    Corpus,
+    Embedded,
+    Encoding,
+    Files,
+    Format,
+    Given,
+    Keys,
+    Kind,
+    Languages,
+    Long,
+    Lowercase,
+    MaxLength,
+    Separate,
+    Source,
+    Target,
+    Training,
+    Vocabulary,
+    loaded,
+    long_pairs,
+    named,
+)
 from cutaway.cli.once import Group, OnceCommand
-from cutaway.cli.options import given, sets, under
-from cutaway.cli.outputs import Force, check_file, check_folder, is_report
-from cutaway.cli.train import run_config
-from cutaway.config import DataConfig, RunConfig, TokenizerConfig, given_files, one_of
-from cutaway.errors import ConfigError, DataError, InputError
-
-if TYPE_CHECKING:
-    from cutaway.text import Tokenizer
+from cutaway.cli.options import given, under
+from cutaway.cli.outputs import Force, check_file, is_report
+from cutaway.config import DataConfig, RunConfig, given_files
+from cutaway.errors import InputError
 
 data = typer.Typer(
     cls=Group,
-    help="Look into a corpus, encode it, or get one.",
+    help="Look into a corpus, clean it, encode it, or get one.",
     no_args_is_help=True,
 )
 
 Pairs = list[tuple[str, str]]
-
-Files = "Files"
-Text = "Text"
-Training = "Training"
-
-
-Corpus = Annotated[
-    list[str] | None,
-    typer.Argument(help="One file with both sides, or a source file and a target file."),
-]
-Source = Annotated[str, under(Files, "Source sentences, one per line; - is standard input.")]
-Target = Annotated[str, under(Files, "Their translations, line by line.")]
-Both = Annotated[
-    list[str] | None,
-    under(
-        Files,
-        "One file with both sides (TSV, JSONL, TMX, PO, MO), or several: -d a.tsv -d b.tmx.",
-        "--data",
-        "-d",
-    ),
-]
-Embedded = Annotated[str, under(Files, "The package's own corpus: en-fr or en-zh.")]
-Format = Annotated[str, under(Files, "text, tsv, jsonl, tmx, po or mo; by default by the name.")]
-Encoding = Annotated[str, under(Files, "Encoding of the files; by default UTF-8.")]
-Columns = Annotated[str, under(Files, "TSV columns of source and target, counted from 1.")]
-Keys = Annotated[str, under(Files, "JSONL keys of source and target, as question,answer.")]
-Languages = Annotated[
-    str, under(Files, "Source and target language, as en-de: which sides of a TMX are read.")
-]
-Given = Annotated[
-    str,
-    under(Text, "A tokenizer, or a folder with one, to use instead of learning.", "--tokenizer"),
-]
-Kind = Annotated[str, under(Text, "bpe, unigram, word or char.")]
-Vocabulary = Annotated[int, under(Text, "Tokens to learn; 0: by the size of the corpus.")]
-Separate = Annotated[bool, under(Text, "A vocabulary for each side.", "--separate")]
-Lowercase = Annotated[bool, under(Text, "All text in lower case.", "--lowercase")]
-MaxLength = Annotated[int, under(Text, "Longest side in tokens.")]
-Long = Annotated[str, under(Text, "Longer pairs: skip, truncate or error.")]
-Uncleaned = Annotated[bool, under(Text, "Keep what the filters would remove.", "--no-clean")]
 
 
 @data.command(cls=OnceCommand)
@@ -126,7 +107,7 @@ def check(
             "train": {"tokens": tokens, "epochs": epochs},
         }
     )
-    source, target, files = _named(corpus, source, target, both)
+    source, target, files = named(corpus, source, target, both)
     reader = _reader(format, encoding, columns, keys, languages)
     notes: list[list[str]] = [[], [], []]
     train = list(reader(source, target, files, embedded, "train", notes[0]))
@@ -135,7 +116,7 @@ def check(
     )
     test = _perhaps(reader, test_source, test_target, test_data, embedded, "test", notes[2])
     if tokenizer:
-        tokenizers = _loaded(tokenizer)
+        tokenizers = loaded(tokenizer)
     else:
         rows, cleaning = clean(train)
         cleaning.require_some()
@@ -159,7 +140,7 @@ def check(
         tokenizers=tokenizers,
         tokens=tokens,
         max_length=max_length,
-        long=_long(config),
+        long=long_pairs(config),
         probe=forecaster,
     )
     show(report)
@@ -168,99 +149,8 @@ def check(
         typer.echo(f"\nThe same as a page: {html}")
 
 
-@data.command(cls=OnceCommand)
-def build(
-    out: Annotated[Path, under(Files, "Folder to make.")],
-    corpus: Corpus = None,
-    source: Source = "",
-    target: Target = "",
-    both: Annotated[
-        list[str] | None,
-        under(
-            Files,
-            "One file with both sides (TSV, JSONL, TMX, PO, MO), or several with weights: "
-            "-d a.tsv:2 -d b.tmx.",
-            "--data",
-            "-d",
-        ),
-    ] = None,
-    embedded: Embedded = "",
-    format: Format = "",
-    encoding: Encoding = "",
-    columns: Annotated[str, sets(DataConfig, "columns", panel=Files)] = "",
-    keys: Keys = "",
-    languages: Languages = "",
-    reverse: Annotated[bool, sets(DataConfig, "reverse", "--reverse", panel=Files)] = False,
-    both_ways: Annotated[bool, sets(DataConfig, "both_ways", "--both-ways", panel=Files)] = False,
-    config: Annotated[
-        Path | None, under(Files, "run.toml whose tables data and tokenizer are used.")
-    ] = None,
-    tokenizer: Given = "",
-    kind: Annotated[str, under(Text, "bpe (by default), unigram, word or char.")] = "",
-    vocabulary: Annotated[int | None, sets(TokenizerConfig, "vocabulary", panel=Text)] = None,
-    separate: Separate = False,
-    lowercase: Lowercase = False,
-    max_length: Annotated[int | None, sets(DataConfig, "max_length", panel=Text)] = None,
-    long: Annotated[str, under(Text, "Longer pairs: skip (by default), truncate or error.")] = "",
-    no_clean: Uncleaned = False,
-) -> None:
-    """Encode a corpus once into a memory-mapped token store; memory does not grow with it."""
-    from cutaway.corpus import build_store, open_store, store_parts
-    from cutaway.corpus.opening import languages_of, open_parts
-    from cutaway.corpus.parts import require_tags
-    from cutaway.corpus.store import HEADER, read_header
-    from cutaway.training.prepare import learn_tokenizers
-    from cutaway.training.rows import given_validation, in_directions
-
-    check_folder(out, "--out", ours=lambda folder: (folder / HEADER).is_file())
-    source, target, files = _named(corpus, source, target, both)
-    first, second = languages_of(languages) if languages else ("", "")
-    tables: dict[str, dict[str, Any]] = {
-        "data": given(
-            source=source, target=target, embedded=embedded, **given_files(files),
-            format=format, encoding=encoding, columns=columns, keys=keys,
-            source_language=first, target_language=second, reverse=reverse, both_ways=both_ways,
-            max_length=max_length, long=long,
-        ) | ({"clean": False} if no_clean else {}),
-        "tokenizer": given(kind=kind, vocabulary=vocabulary, lowercase=lowercase)
-        | ({"joint": False} if separate else {}),
-    }  # fmt: skip
-    settings = run_config(config, tables, [])
-    asked = settings.data
-    if asked.store or settings.train.task != "translate":
-        raise ConfigError(
-            "a store is built of pairs from files; leave data.store and train.task out"
-        )
-    notes: list[str] = []
-    whole = open_parts(asked, notes)
-    held = given_validation(settings, whole, []) if asked.both_ways else []
-    parts = in_directions(settings, whole, held, notes)
-    if _reads_standard_input(asked) and (asked.both_ways or not tokenizer):
-        raise DataError(
-            "standard input can be read once only; give --tokenizer FILE, and no --both-ways"
-        )
-    if tokenizer:
-        tokenizers = _loaded(tokenizer)
-        require_tags(parts, tokenizers[0])
-    else:
-        tokenizers = learn_tokenizers(settings.tokenizer, parts, settings.train.seed)
-    report = build_store(
-        out,
-        parts,
-        *tokenizers,
-        max_length=asked.max_length,
-        long=_long(settings),
-        reverse=asked.reverse,
-    )
-    for note in dict.fromkeys(notes):  # each pass over the files says the same
-        typer.echo(note)
-    typer.echo(str(report))
-    store = open_store(out)
-    for count, part in store_parts(out):
-        typer.echo(f"{count:,} pairs{f': {part}' if str(part) else ''}")
-    ids = len(store.source_tokens) + len(store.target_tokens)
-    name = read_header(out)["fingerprint"][:16]
-    typer.echo(f"{out}: {len(store):,} pairs, {ids:,} ids; fingerprint {name}")
+data.command(cls=OnceCommand)(build)
+data.command(cls=OnceCommand)(clean)
 
 
 @data.command(name="embedded", cls=OnceCommand)
@@ -353,40 +243,3 @@ def _perhaps(
     if source or target or both:
         return list(read(source, target, [both] if both else [], "", split, notes))
     return list(read("", "", [], embedded, split, notes)) if embedded else []
-
-
-def _named(
-    corpus: list[str] | None, source: str, target: str, both: list[str] | None
-) -> tuple[str, str, list[str]]:
-    """Files given without an option: one is both sides, two are source and target."""
-    if not corpus:
-        return source, target, both or []
-    if len(corpus) > 2 or source or target or both:
-        raise InputError(f"{len(corpus)} files and options for files: give the corpus once")
-    return ("", "", corpus) if len(corpus) == 1 else (corpus[0], corpus[1], [])
-
-
-def _reads_standard_input(data: DataConfig) -> bool:
-    sources = data.each_source()
-    files = {data.source, data.target, data.data}
-    return "-" in files.union(*((one.path, one.target) for one in sources))
-
-
-def _loaded(given: str) -> "tuple[Tokenizer, Tokenizer | None]":
-    """The tokenizer of a file, or both of a model folder or store."""
-    from cutaway.text import Tokenizer
-
-    place = Path(given)
-    if not place.is_dir():
-        return Tokenizer.load(place), None
-    target = place / "target.model"
-    return Tokenizer.load(place / "tokenizer.model"), (
-        Tokenizer.load(target) if target.is_file() else None
-    )
-
-
-def _long(config: RunConfig) -> Any:
-    """What to do with pairs that are too long; pairs cannot be split."""
-    long = "skip" if config.data.long == "auto" else config.data.long
-    one_of("--long", long, ("skip", "truncate", "error"))
-    return long

@@ -73,10 +73,13 @@ def engine_note(message: str) -> None:
 
 _SAID: set[str] = set()
 
-ENGINE = "ctranslate2 (fast), torch (the model itself), or auto: the first where it does the same"
+ENGINE = (
+    "ctranslate2 (fast), int8 (faster, output may differ), torch (the model itself), or auto: the "
+    "first where it does the same as the model"
+)
 Engine = Annotated[
     str,
-    typer.Option(help=f"{ENGINE}.", autocompletion=choices("auto", "ctranslate2", "torch")),
+    typer.Option(help=f"{ENGINE}.", autocompletion=choices("auto", "ctranslate2", "int8", "torch")),
 ]
 Beam = Annotated[int | None, sets(DecodeOptions, "beam")]
 NBest = Annotated[int | None, sets(DecodeOptions, "n_best")]
@@ -104,6 +107,7 @@ With = Annotated[
 Rerank = Annotated[
     str,
     typer.Option(
-        help="mbr: of the n-best the one most like the others by chrF (mbr-bleu: by BLEU)."
+        help="Of the n-best take another: mbr, the one most like the others by chrF (mbr-bleu: by "
+        "BLEU); round-trip, the one a model of --both-ways best finds back from."
     ),
 ]

@@ -13,7 +13,6 @@ from typing import Annotated, BinaryIO
 import typer
 
 from cutaway.errors import InputError
-from cutaway.report import GENERATOR
 from cutaway.system.files import flush, replace
 
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that already exists.")]
@@ -53,6 +52,8 @@ def check_folder(path: Path, option: str, *, ours: Callable[[Path], bool]) -> No
 
 def is_report(path: Path) -> bool:
     """Whether a file is an HTML page that this package wrote."""
+    from cutaway.report import GENERATOR
+
     with path.open("rb") as file:
         return GENERATOR.encode() in file.read(1024)
 

@@ -40,6 +40,10 @@ VISIBLE = re.compile(r"\w")
 
 Form = Literal["NFC", "NFKC", "NFD", "NFKD"]
 Check = Callable[[str, str], bool]  # (source, target) → whether to remove the pair
+Pair = tuple[str, str]
+# What the filters say of one pair without knowing the others: the pair as prepared, the filter
+# that removes it, whether preparing changed it, and its hash (0: duplicates are kept).
+Judged = tuple[Pair, str | None, bool, int]
 
 
 @dataclass(frozen=True)
@@ -100,34 +104,55 @@ class Cleaner:
     """Applies the filters to pairs as they pass; a removed pair counts for the first filter.
 
     `numbered` keeps the place of each kept pair, 8 bytes per pair; what else is kept is `Seen`.
+    Cleaning is two steps, which may happen in different processes: `judged` looks at each pair
+    alone, `counted` finds duplicates, the last of the filters, and counts.
     """
 
     def __init__(self, filters: Filters | None = None, *, numbered: bool = False) -> None:
         self._filters = filters or Filters()
-        self._checks = _checks(self._filters)
-        self._removed = {name: 0 for name, _ in self._checks}
+        checks = _checks(self._filters)
+        self._checks = [(name, check) for name, check in checks if not isinstance(check, Seen)]
+        self._seen = next((check for _, check in checks if isinstance(check, Seen)), None)
+        self._removed = {name: 0 for name, _ in checks}
         self._examples: dict[str, list[int]] = {name: [] for name in self._removed}
         self._numbers = array("q") if numbered else None
         self._given = self._kept = self._normalised = 0
 
-    def passing(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """The filters that look at each pair alone, in their order."""
+        return tuple(name for name, _ in self._checks)
+
+    def passing(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         """The pairs that are kept, one at a time."""
-        for number, pair in enumerate(pairs):
-            self._given += 1
+        return self.counted(self.judged(pairs))
+
+    def judged(self, pairs: Iterable[Pair]) -> Iterator[Judged]:
+        """What the filters that look at each pair alone say of it; nothing is counted."""
+        for pair in pairs:
             prepared = (_prepare(pair[0], self._filters), _prepare(pair[1], self._filters))
-            self._normalised += prepared != pair
             culprit = next((name for name, bad in self._checks if bad(*prepared)), None)
+            digest = digest_of(*prepared) if culprit is None and self._seen is not None else 0
+            yield prepared, culprit, prepared != pair, digest
+
+    def counted(self, judged: Iterable[Judged]) -> Iterator[Pair]:
+        """The pairs that are kept, without duplicates, one at a time; all are counted."""
+        for number, (pair, culprit, changed, digest) in enumerate(judged):
+            self._given += 1
+            self._normalised += changed
+            if digest and self._seen is not None and self._seen.again(digest):
+                culprit = "duplicate"
             if culprit is None:
                 self._kept += 1
                 if self._numbers is not None:
                     self._numbers.append(number)
-                yield prepared
+                yield pair
                 continue
             self._removed[culprit] += 1
             if len(self._examples[culprit]) < EXAMPLES:
                 self._examples[culprit].append(number)
 
-    def some(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    def some(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         """The pairs that are kept; a DataError at the end if there was none among those given."""
         yield from self.passing(pairs)
         self.report().require_some()
@@ -198,8 +223,10 @@ class Seen:
         self._count = 0
 
     def __call__(self, source: str, target: str) -> bool:
-        text = f"{len(source)}:{source}{target}".encode("utf-8", "surrogatepass")
-        digest = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) or 1  # 0: empty
+        return self.again(digest_of(source, target))
+
+    def again(self, digest: int) -> bool:
+        """Whether this hash came before."""
         slots = self._slots
         last = len(slots) - 1
         place = digest & last
@@ -228,6 +255,12 @@ class Seen:
                 while slots[place]:
                     place = (place + 1) & last
                 slots[place] = digest
+
+
+def digest_of(source: str, target: str) -> int:
+    """A pair's 64-bit hash, never 0."""
+    text = f"{len(source)}:{source}{target}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) or 1  # 0: an empty slot
 
 
 def _slots(count: int) -> "array[int]":

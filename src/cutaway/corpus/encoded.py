@@ -201,14 +201,18 @@ def encode_rows(
     too_long: Callable[[int], None],
     mark: str | None = None,
     numbers: Iterator[int] | None = None,
+    threads: int | None = None,
 ) -> Iterator[Row]:
     """Each pair as ids, `too_long` is called with the number of every pair over the limit.
 
-    `numbers` goes on from one part of a corpus to the next; by default from 0.
+    `numbers` goes on from one part of a corpus to the next; by default from 0. `threads`: by
+    default as many as there are cores.
     """
     _check_long(max_length, long, ("truncate", "skip", "error"))
     places = itertools.count() if numbers is None else numbers
-    for source_ids, target_ids in _encoded(pairs, source, target, language, mark):
+    for source_ids, target_ids in _encoded(
+        pairs, source, target, language, mark, threads or processors()
+    ):
         number = next(places)
         longest = max(len(source_ids), len(target_ids))
         if max_length is not None and longest > max_length:
@@ -233,9 +237,9 @@ def _encoded(
     target: Tokenizer,
     language: str | None,
     mark: str | None,
+    threads: int,
 ) -> Iterator[tuple[list[int], list[int]]]:
     """Each pair as ids, whole blocks of them at a time: a block is cut on all cores."""
-    threads = processors()
     rest = iter(pairs)
     while block := list(itertools.islice(rest, BLOCK)):
         sources = source.encode_many(
@@ -347,6 +351,14 @@ def encode_labelled(
 
 def gather(rows: Iterable[Row], vocabulary: int, max_length: int | None) -> EncodedPairs:
     """Rows in memory; two bytes per id where the vocabulary allows."""
+    pairs = gather_any(rows, vocabulary, max_length)
+    if not len(pairs):
+        raise DataError("no pair is left to encode; give a corpus, or a larger limit on length")
+    return pairs
+
+
+def gather_any(rows: Iterable[Row], vocabulary: int, max_length: int | None) -> EncodedPairs:
+    """`gather`, of perhaps no row at all."""
     code = token_code(vocabulary)
     sides = (array(code), array(code))
     offsets = array("q", (0, 0))
@@ -356,13 +368,11 @@ def gather(rows: Iterable[Row], vocabulary: int, max_length: int | None) -> Enco
             tokens.extend(ids)
             offsets.append(len(tokens))
         numbers.append(number)
-    if not numbers:
-        raise DataError("no pair is left to encode; give a corpus, or a larger limit on length")
     return EncodedPairs(
         np.frombuffer(sides[0], code) if sides[0] else np.empty(0, code),
         np.frombuffer(sides[1], code) if sides[1] else np.empty(0, code),
         np.frombuffer(offsets, np.int64).reshape(-1, 2),
-        np.frombuffer(numbers, np.int64),
+        np.frombuffer(numbers, np.int64) if numbers else np.empty(0, np.int64),
         max_length,
     )
 

@@ -7,6 +7,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import BinaryIO, cast
@@ -18,6 +19,23 @@ Path = str | PathLike[str]
 GZIP = b"\x1f\x8b"
 STANDARD_INPUT = "-"
 LONGEST = 16 * 2**20  # bytes of a line
+
+
+@dataclass(frozen=True)
+class Stretch(PathLike[str]):
+    """Some lines of a file, from the first byte of one to the last of another.
+
+    It is read as the file whose name it has; numbers of lines are those of the whole file.
+    """
+
+    name: str  # as it was given, for messages and the format
+    place: str  # where it is opened, also by a process that works in another folder
+    start: int
+    end: int
+    line: int = 1  # the number of its first line
+
+    def __fspath__(self) -> str:
+        return self.name
 
 
 def label(path: Path) -> str:
@@ -35,6 +53,11 @@ def suffixes(path: Path) -> list[str]:
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, decompressed when its first two bytes say gzip."""
     try:
+        if isinstance(path, Stretch):
+            with FilePath(path.place).open("rb") as file:
+                file.seek(path.start)
+                yield io.BytesIO(file.read(path.end - path.start))
+            return
         if os.fspath(path) == STANDARD_INPUT:
             with _decompressed(sys.stdin.buffer) as stream:
                 yield stream
@@ -69,12 +92,12 @@ def read_lines(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[int, s
         b" ".decode(encoding, "replace")
     except (LookupError, UnicodeError):
         raise DataError(f"encoding {encoding!r} is not known; expected utf-8, latin-1, …") from None
-    wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
+    first = path.line if isinstance(path, Stretch) else 1
     with open_bytes(path) as stream:
-        if wide:  # a newline is more than one byte there, so decode first
+        if is_wide(encoding):  # a newline is more than one byte there, so decode first
             yield from _decoded_first(stream, path, encoding)
             return
-        for number, raw in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), 1):
+        for number, raw in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), first):
             if len(raw) > LONGEST:  # a few kilobytes of gzip can be one line of gigabytes
                 raise DataError(
                     f"{label(path)}, line {number}: longer than {LONGEST:,} bytes; "
@@ -89,6 +112,12 @@ def read_lines(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[int, s
                     "encoding, as --encoding cp1252"
                 ) from None
             yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def is_wide(encoding: str) -> bool:
+    """Whether a line break is more than one byte."""
+    name = encoding.lower().replace("_", "-")
+    return name.startswith(("utf-16", "utf-32", "utf16", "utf32"))
 
 
 def _decoded_first(stream: BinaryIO, path: Path, encoding: str) -> Iterator[tuple[int, str]]:

@@ -7,14 +7,14 @@ names what was read as source and as target, with the first pair, so that a wron
 import math
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Protocol
 
 from cutaway.config import DataConfig, SourceConfig, one_of
-from cutaway.corpus.cleaning import Cleaner, Filters
+from cutaway.corpus.cleaning import Cleaner, Filters, Judged
 from cutaway.corpus.embedded import embedded
 from cutaway.corpus.files import Path, label
 from cutaway.corpus.parts import Anew, Stream, swapped
@@ -112,30 +112,93 @@ def open_pairs(
     pairs = iterate_pairs(path, notes=notes, **options(data))
     pairs = swapped(pairs) if data.reverse else pairs
     first = next(pairs)
-    notes.append(described(data) + (", reversed" if data.reverse else ""))
-    notes.append(f"{FIRST_PAIR}{cut(first[0])} → {cut(first[1])}")
+    notes += first_notes(data, first)
     return chain([first], pairs)
 
 
-def open_parts(data: DataConfig, notes: list[str]) -> list[Stream]:
-    """The cleaned parts of a corpus, each read when it is asked for: every source, or the whole."""
-    if not data.sources:
-        return [Stream(Anew(partial(_cleaned, data, notes)), direction(data))]
+def first_notes(data: DataConfig, first: tuple[str, str]) -> list[str]:
+    """What was read as source and as target, and the first pair."""
     return [
-        Stream(
-            Anew(partial(open_source, data, source, notes)),
-            direction(settings_of(data, source)),
-            source.tag,
-            source.weight,
+        described(data) + (", reversed" if data.reverse else ""),
+        f"{FIRST_PAIR}{cut(first[0])} → {cut(first[1])}",
+    ]
+
+
+class Origin(Protocol):
+    """Where the pairs of a source come from, with what the filters say of each alone."""
+
+    def judged(self, notes: list[str]) -> Iterator[Judged]:
+        """The pairs from the beginning."""
+        ...
+
+    def count(self) -> int:
+        """Their number."""
+        ...
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is done to each pair of a source alone, whoever does it: read, transform, judge."""
+
+    settings: DataConfig
+    filters: Filters
+    transforms: tuple[str, ...] = ()
+
+    def judged(self, notes: list[str]) -> Iterator[Judged]:
+        """The pairs of the files, read now."""
+        return self.judge(open_pairs(self.settings, "train", notes))
+
+    def judge(self, pairs: Iterator[tuple[str, str]]) -> Iterator[Judged]:
+        """Pairs as read, transformed and judged."""
+        return Cleaner(self.filters).judged(transformed(pairs, self.transforms))
+
+    def count(self) -> int:
+        """The pairs in the files."""
+        return sum(1 for _ in open_pairs(self.settings, "train"))
+
+
+def recipes(data: DataConfig) -> list[Recipe]:
+    """The recipe of every source, or of the whole."""
+    if not data.sources:
+        return [Recipe(data, filters_of({}, data.clean))]
+    return [
+        Recipe(
+            settings_of(data, source),
+            filters_of(source.filters, data.clean),
+            tuple(source.transforms),
         )
         for source in data.each_source()
     ]
 
 
-def _cleaned(data: DataConfig, notes: list[str]) -> Iterator[tuple[str, str]]:
+def open_parts(
+    data: DataConfig, notes: list[str], origins: Sequence[Origin] | None = None
+) -> list[Stream]:
+    """The cleaned parts of a corpus, each read when it is asked for: every source, or the whole.
+
+    `origins`, one for each part, have read and judged the pairs already.
+    """
+    made = recipes(data)
+    origins = made if origins is None else origins
+    if not data.sources:
+        begin = partial(_cleaned, made[0], origins[0], notes)
+        return [Stream(Anew(begin), direction(data))]
+    return [
+        Stream(
+            Anew(partial(_open_source, source, recipe, origin, notes)),
+            direction(recipe.settings),
+            source.tag,
+            source.weight,
+        )
+        for source, recipe, origin in zip(data.each_source(), made, origins, strict=True)
+    ]
+
+
+def _cleaned(recipe: Recipe, origin: Origin, notes: list[str]) -> Iterator[tuple[str, str]]:
     """The pairs of one corpus that the filters keep."""
-    cleaner = Cleaner(filters_of({}, data.clean))
-    yield from cleaner.some(open_pairs(data, "train", notes))
+    cleaner = Cleaner(recipe.filters)
+    yield from cleaner.counted(origin.judged(notes))
+    cleaner.report().require_some()
     notes.append(str(cleaner.report()))
 
 
@@ -161,19 +224,17 @@ def settings_of(data: DataConfig, source: SourceConfig, *, validation: bool = Fa
     )
 
 
-def open_source(
-    data: DataConfig, source: SourceConfig, notes: list[str]
+def _open_source(
+    source: SourceConfig, recipe: Recipe, origin: Origin, notes: list[str]
 ) -> Iterator[tuple[str, str]]:
     """The pairs of one source, transformed, filtered, limited and augmented as it declares."""
-    settings = settings_of(data, source)
-    pairs = open_pairs(settings, "train", notes)
+    judged = origin.judged(notes)
     if source.embedded:
         notes.append(f"the package's corpus {source.embedded}")
     if source.top < 100:
-        count = sum(1 for _ in open_pairs(settings, "train"))
-        pairs = islice(pairs, math.ceil(count * source.top / 100))
-    cleaner = Cleaner(filters_of(source.filters, data.clean))
-    kept = cleaner.passing(transformed(pairs, source.transforms))
+        judged = islice(judged, math.ceil(origin.count() * source.top / 100))
+    cleaner = Cleaner(recipe.filters)
+    kept = cleaner.counted(judged)
     added = 0
     taken = islice(kept, source.limit) if source.limit else kept
     for pair in augmented(taken, source.augment, source.seed):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any, Literal, get_args
 
-from cutaway.corpus.files import STANDARD_INPUT, Path, label, read_lines, suffixes
+from cutaway.corpus.files import STANDARD_INPUT, Path, Stretch, label, read_lines, suffixes
 from cutaway.corpus.gettext import read_mo, read_po
 from cutaway.corpus.tmx import read_tmx
 from cutaway.errors import DataError
@@ -59,32 +59,48 @@ def iterate_pairs(
     gzipped file is recognised by its first bytes. What a format cannot give as a pair (a message
     not translated, a unit without the language, a blank line) is left out and counted in `notes`.
     """
-    notes = [] if notes is None else notes
-    if isinstance(path, tuple):
-        if format not in (None, "text"):
-            raise DataError(f"two files are read as aligned text, not as {format}")
-        pairs = _aligned(path[0], path[1], encoding or UTF8)
-        name = f"{label(path[0])} and {label(path[1])}"
-    else:
-        name = label(path)
-        match format_of(path, format):
-            case "tsv":
-                pairs = _tsv(path, columns, encoding or UTF8, notes)
-            case "jsonl":
-                pairs = _jsonl_pairs(path, keys, languages, encoding or UTF8, notes)
-            case "tmx":
-                pairs = read_tmx(path, languages, notes)
-            case "po":
-                pairs = read_po(path, encoding, notes)
-            case "mo":
-                pairs = read_mo(path, encoding, notes)
-            case "text":
-                raise DataError(f"{name}: a text file holds one side; give its partner too")
+    pairs = pairs_of(path, format, columns, keys, languages, encoding, notes)
     count = 0
     for count, pair in enumerate(pairs, 1):  # noqa: B007 - the count is used after the loop
         yield pair
     if not count:
-        raise DataError(f"{name}: no pair in it; expected at least one")
+        raise nothing_in(path)
+
+
+def pairs_of(
+    path: Path | tuple[Path, Path],
+    format: Format | None = None,
+    columns: tuple[int, int] = (1, 2),
+    keys: tuple[str, str] | None = None,
+    languages: tuple[str, str] | None = None,
+    encoding: str | None = None,
+    notes: list[str] | None = None,
+) -> Iterator[tuple[str, str]]:
+    """`iterate_pairs`, perhaps of a stretch of the lines, in which there may be no pair at all."""
+    notes = [] if notes is None else notes
+    if isinstance(path, tuple):
+        if format not in (None, "text"):
+            raise DataError(f"two files are read as aligned text, not as {format}")
+        return _aligned(path[0], path[1], encoding or UTF8)
+    match format_of(path, format):
+        case "tsv":
+            return _tsv(path, columns, encoding or UTF8, notes)
+        case "jsonl":
+            return _jsonl_pairs(path, keys, languages, encoding or UTF8, notes)
+        case "tmx":
+            return read_tmx(path, languages, notes)
+        case "po":
+            return read_po(path, encoding, notes)
+        case "mo":
+            return read_mo(path, encoding, notes)
+        case "text":
+            raise DataError(f"{label(path)}: a text file holds one side; give its partner too")
+
+
+def nothing_in(path: Path | tuple[Path, Path]) -> DataError:
+    """A corpus without a pair."""
+    name = " and ".join(map(label, path)) if isinstance(path, tuple) else label(path)
+    return DataError(f"{name}: no pair in it; expected at least one")
 
 
 def read_pairs(
@@ -172,11 +188,16 @@ def _aligned(source: Path, target: Path, encoding: str) -> Iterator[tuple[str, s
             )
             number = (first or second)[0]
             total = number + sum(1 for _ in rest)
-            raise DataError(
-                f"{label(long)}, line {number}: no partner in {label(short)} "
-                f"({total} lines against {number - 1}); the files must be aligned line by line"
-            )
+            raise not_aligned(long, short, total, number - 1)
         yield first[1], second[1]
+
+
+def not_aligned(long: Path, short: Path, more: int, fewer: int) -> DataError:
+    """Two files that should have the same number of lines."""
+    return DataError(
+        f"{label(long)}, line {fewer + 1}: no partner in {label(short)} "
+        f"({more} lines against {fewer}); the files must be aligned line by line"
+    )
 
 
 # What the first row of a table is called by when it names the columns.
@@ -267,5 +288,10 @@ def _filled(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[int, 
             yield number, line
         else:
             blank += 1
-    if blank:
-        notes.append(f"{label(path)}: {blank} blank line(s) left out")
+    if blank and not isinstance(path, Stretch):  # those of a file in stretches are added up
+        notes.append(blank_lines(path, blank))
+
+
+def blank_lines(path: Path, count: int) -> str:
+    """The note on blank lines."""
+    return f"{label(path)}: {count} blank line(s) left out"

@@ -10,14 +10,12 @@ import json
 import math
 import os
 import shutil
-import sys
 import tempfile
-from array import array
-from collections.abc import Iterable, Sequence
-from itertools import count
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +27,7 @@ from cutaway.corpus.encoded import (
     LongReport,
     encode_rows,
     fingerprint,
+    gather_any,
     token_code,
 )
 from cutaway.corpus.parts import Part, Stream
@@ -40,7 +39,14 @@ FORMAT = "cutaway token store 2"
 HEADER = "header.json"
 TOKENIZER, TARGET_TOKENIZER = "tokenizer.model", "target.model"  # the second if not joint
 ARRAYS = ("source", "target", "offsets", "numbers")  # the order the fingerprint is made in
-BLOCK = 1 << 20  # bytes hashed or written at a time
+ROWS = 4096  # pairs written at a time
+
+
+class Block(NamedTuple):
+    """Encoded pairs that follow each other, and the numbers of those that were too long."""
+
+    pairs: EncodedPairs
+    long: Sequence[int]
 
 
 class _Writer:
@@ -48,27 +54,17 @@ class _Writer:
 
     def __init__(self, path: Path, code: str) -> None:
         self.file: BinaryIO = path.open("wb")
-        self.pending = array(code)
+        self.type = np.dtype(code).newbyteorder("<")
         self.digest = hashlib.sha256()
         self.count = 0
 
-    def extend(self, numbers: Iterable[int]) -> None:
-        before = len(self.pending)
-        self.pending.extend(numbers)
-        self.count += len(self.pending) - before
-        if len(self.pending) * self.pending.itemsize >= BLOCK:
-            self.flush()
-
-    def flush(self) -> None:
-        if sys.byteorder == "big":
-            self.pending.byteswap()
-        block = self.pending.tobytes()
+    def extend(self, numbers: NDArray[Any]) -> None:
+        block = numbers.astype(self.type, copy=False).tobytes()
+        self.count += numbers.size
         self.digest.update(block)
         self.file.write(block)
-        del self.pending[:]
 
     def close(self) -> None:
-        self.flush()
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
@@ -83,11 +79,13 @@ def build_store(
     max_length: int | None = None,
     long: Long = "truncate",
     reverse: bool = False,
+    encoded: Sequence[Iterable[Block]] | None = None,
 ) -> LongReport:
     """Encode the pairs of all parts one by one into a folder; memory does not grow with them.
 
     An older store at the same place is replaced once the new one is complete. `reverse` is kept in
-    the header: source and target were swapped, and must be in the validation files.
+    the header: source and target were swapped, and must be in the validation files. `encoded`, the
+    ids of each part, are what others have made of their rows.
     """
     separate, target = target, target or source
     place = Path(path)
@@ -105,7 +103,9 @@ def build_store(
         codes = dict(zip(ARRAYS, (code, code, "q", "q"), strict=True))
         writers = {name: _Writer(fresh / f"{name}.bin", codes[name]) for name in ARRAYS}
         try:
-            entries, long_numbers = _write(writers, parts, source, target, max_length, long)
+            if encoded is None:
+                encoded = _encoded(parts, source, target, max_length, long)
+            entries, long_numbers = _write(writers, parts, encoded)
         finally:
             for writer in writers.values():
                 writer.close()
@@ -147,21 +147,19 @@ def build_store(
     return LongReport(max_length, long, tuple(long_numbers))
 
 
-def _write(
-    writers: dict[str, _Writer],
+def _encoded(
     parts: Sequence[Stream],
     source: Tokenizer,
     target: Tokenizer,
     max_length: int | None,
     long: Long,
-) -> tuple[list[dict[str, Any]], list[int]]:
-    """Append the pairs of each part; the header's entries, and the numbers of pairs too long."""
-    entries: list[dict[str, Any]] = []
-    long_numbers: list[int] = []
+) -> list[Iterator[Block]]:
+    """The pairs of each part as ids, made when they are asked for, in the order of the parts."""
     numbers = count()  # over all parts, pairs left out included
-    writers["offsets"].extend((0, 0))
-    for part in parts:
-        before = writers["numbers"].count
+    vocabulary = max(source.vocabulary, target.vocabulary)
+
+    def blocks(part: Stream) -> Iterator[Block]:
+        too_long: list[int] = []
         rows = encode_rows(
             part.rows,
             source,
@@ -170,14 +168,33 @@ def _write(
             mark=part.mark or None,
             max_length=max_length,
             long=long,
-            too_long=long_numbers.append,
+            too_long=too_long.append,
             numbers=numbers,
         )
-        for number, source_ids, target_ids in rows:
-            writers["source"].extend(source_ids)
-            writers["target"].extend(target_ids)
-            writers["offsets"].extend((writers["source"].count, writers["target"].count))
-            writers["numbers"].extend((number,))
+        while len(pairs := gather_any(islice(rows, ROWS), vocabulary, max_length)):
+            yield Block(pairs, too_long[:])
+            del too_long[:]
+        yield Block(pairs, too_long)
+
+    return [blocks(part) for part in parts]
+
+
+def _write(
+    writers: dict[str, _Writer], parts: Sequence[Stream], encoded: Sequence[Iterable[Block]]
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """Append the pairs of each part; the header's entries, and the numbers of pairs too long."""
+    entries: list[dict[str, Any]] = []
+    long_numbers: list[int] = []
+    writers["offsets"].extend(np.zeros(2, np.int64))
+    for part, blocks in zip(parts, encoded, strict=True):
+        before = writers["numbers"].count
+        for pairs, long in blocks:
+            ends = np.array([writers["source"].count, writers["target"].count])
+            writers["offsets"].extend(pairs.offsets[1:] + ends)
+            writers["source"].extend(pairs.source_tokens)
+            writers["target"].extend(pairs.target_tokens)
+            writers["numbers"].extend(pairs.numbers)
+            long_numbers += long
         stored = writers["numbers"].count - before
         if not stored:
             raise DataError("no pair is left to store; give a corpus, or a larger limit on length")

@@ -1,10 +1,12 @@
-"""Write pairs to files that the readers read back: aligned text, and TSV."""
+"""Write pairs to files that the readers read back: aligned text, TSV and JSON lines."""
 
+import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
+from cutaway.corpus.reading import format_of
 from cutaway.errors import DataError
 from cutaway.system.files import replace
 
@@ -51,10 +53,28 @@ def write_tsv(path: str | PathLike[str], rows: Iterable[Sequence[str]]) -> int:
     def lines() -> Iterable[str]:
         for number, row in enumerate(rows, 1):
             if any("\t" in cell for cell in row):
-                raise DataError(f"row {number} has a tab inside a cell; TSV cannot hold it")
+                raise DataError(
+                    f"row {number} has a tab inside a cell; TSV cannot hold it, .jsonl can"
+                )
             yield "\t".join(row)
 
     return write_lines(path, lines())
+
+
+def pairs_format(path: str | PathLike[str]) -> str:
+    """The format that a file of pairs is written in, by its name."""
+    kind = format_of(path)
+    if kind not in ("tsv", "jsonl"):
+        raise DataError(f"{path}: pairs are written as .tsv or .jsonl; give such a name")
+    return kind
+
+
+def write_pairs(path: str | PathLike[str], pairs: Iterable[tuple[str, str]]) -> int:
+    """Write pairs as TSV or, with any character in them, as JSON lines; the name says which."""
+    if pairs_format(path) == "tsv":
+        return write_tsv(path, pairs)
+    rows = ({"source": source, "target": target} for source, target in pairs)
+    return write_lines(path, (json.dumps(row, ensure_ascii=False) for row in rows))
 
 
 def _whole(line: str, number: int) -> str:

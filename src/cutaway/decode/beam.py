@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 import torch
 from torch import Tensor
@@ -46,6 +47,12 @@ class _Node:
         return chain[::-1]
 
 
+# What a hypothesis may go on with: value to rank by, row and node of the parent, token, its
+# log-probability, coverage penalty. Only the best become nodes.
+_Candidate = tuple[float, int, _Node, int, float, float]
+_value = itemgetter(0)
+
+
 class _Sentence:
     """The beam of one task: open and finished hypotheses, and when to stop."""
 
@@ -70,11 +77,14 @@ class _Sentence:
         length: float = max(node.length, 1) ** self.options.length_penalty
         return node.value / length
 
-    def advance(self, candidates: list[tuple[int, _Node]], margin: float) -> list[int]:
-        """Take the best of (parent's place, node); returns the parents' places of what grows on."""
+    def advance(self, found: list[_Candidate], margin: float) -> list[int]:
+        """Take the best candidates; returns the rows of the parents of what grows on."""
         beam, end = self.options.beam, self.special.end
-        candidates.sort(key=lambda candidate: -candidate[1].value)
-        candidates = candidates[: 2 * beam + 1]
+        found.sort(key=_value, reverse=True)
+        candidates = [
+            (row, _Node(parent, token, cost, parent.total + cost, penalty, parent.length + 1))
+            for _, row, parent, token, cost, penalty in found[: 2 * beam + 1]
+        ]
         nodes = [node for _, node in candidates]
         # <end> among the first k has ended; then come the k best that go on.
         for node in nodes[:beam]:
@@ -210,14 +220,12 @@ def beam_search(
         rows: list[int] = []
         row = 0  # the first of the sentence's rows
         for sentence in active:
-            candidates: list[tuple[int, _Node]] = []
+            candidates: list[_Candidate] = []
             for place, parent in enumerate(sentence.growing, start=row):
-                pairs = forced.get(place) or list(zip(choices[place], costs[place], strict=True))
+                pairs = forced.get(place) or zip(choices[place], costs[place], strict=True)
+                penalty = penalties[place]
                 candidates += [
-                    (
-                        place,
-                        _Node(parent, token, cost, parent.total + cost, penalties[place], step + 1),
-                    )
+                    (parent.total + cost - penalty, place, parent, token, cost, penalty)
                     for token, cost in pairs
                     if cost > -math.inf
                 ]

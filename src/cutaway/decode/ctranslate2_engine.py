@@ -17,6 +17,7 @@ from cutaway.decode.hypothesis import Hypothesis, SearchResult
 from cutaway.decode.tasks import Special, Task
 from cutaway.errors import ConfigError, InputError
 from cutaway.system.processes import processors
+from cutaway.system.trial import failure
 
 if TYPE_CHECKING:
     from cutaway.artifact.folder import ModelFolder
@@ -30,8 +31,6 @@ TOKENS = 2048  # of a batch, padding included: two small batches keep two worker
 class CTranslate2Engine:
     """Greedy and plain beam search by CTranslate2, one thread per worker; the rest by the model."""
 
-    name = "ctranslate2"
-
     def __init__(
         self,
         folder: "ModelFolder",
@@ -44,11 +43,10 @@ class CTranslate2Engine:
 
         if reason := why_not(folder):
             raise InputError(f"{reason}; use --engine torch")
-        if quantization != "float32":
-            from cutaway.training.precision import failure
-
-            if reason := failure(quantization, trial=TRIAL):
-                raise ConfigError(f"{reason}; leave quantization at float32")
+        reduced = quantization != "float32"
+        if reduced and (reason := failure(quantization, TRIAL, ctranslate2.__version__)):
+            raise ConfigError(f"{reason}; use --engine ctranslate2, which computes in float32")
+        self.name = quantization if reduced else "ctranslate2"
         self.folder = folder
         self.tell = tell
         target = folder.target_tokenizer or folder.tokenizer

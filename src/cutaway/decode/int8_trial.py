@@ -3,7 +3,7 @@
     python int8_trial.py int8 cpu
 
 It may die, where a processor lists instructions that its hypervisor forbids; its parent,
-`training/precision.py`, reads the outcome.
+`system/trial.py`, reads the outcome.
 """
 
 import sys
@@ -12,7 +12,7 @@ from statistics import correlation
 from types import SimpleNamespace
 from typing import Any
 
-WRONG = 3  # as training/precision.py expects it
+WRONG = 3  # as system/trial.py expects it
 NEAR = 0.9  # least correlation with float32: int8 measured 0.97 to 0.99, wrong products give 0
 SHAPES = [(64, 5, 37), (128, 33, 41), (256, 17, 31)]  # width, tokens of source and target
 VOCABULARY = 131

@@ -5,7 +5,7 @@ So a choice closer than the arithmetic is exact is not made in a batch: that sen
 again alone, always in the same shape. The tokens are then the same whatever the batch was.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cutaway.config import DecodeOptions
 from cutaway.decode.beam import beam_search
@@ -16,6 +16,7 @@ from cutaway.decode.stepper import MakeSteps
 from cutaway.decode.tasks import Special, Task
 from cutaway.errors import InputError
 from cutaway.model import Transformer
+from cutaway.training.side_by_side import each_in_a_thread
 
 
 def search(
@@ -35,25 +36,33 @@ def search(
         for sample in range(options.n_best if options.sample else 1)
     ]
     found: dict[Task, SearchResult] = {}
-    different = list(dict.fromkeys(wanted))
-    for batch in by_budget(different, tokens // options.beam):
+    # Coverage hangs hooks on the model, which threads would share.
+    together = next(model.parameters()).device.type == "cpu" and options.coverage_penalty == 0
+    batches = list(by_budget(dict.fromkeys(wanted), tokens // options.beam))
+    batches.reverse()  # the longest first: the last ones end at about the same time
+
+    def work(batch: list[Task]) -> list[SearchResult]:
         results = _search_batch(model, batch, options, special, tree, steps)
-        for task, result in zip(batch, results, strict=True):
-            if result.near_tie and len(batch) > 1:
-                (result,) = _search_batch(model, [task], options, special, tree, steps)
-            if not result.hypotheses:
+        for place, task in enumerate(batch):
+            if results[place].near_tie and len(batch) > 1:
+                (results[place],) = _search_batch(model, [task], options, special, tree, steps)
+            if not results[place].hypotheses:
                 raise InputError(
                     "the model gives no probabilities (NaN) for this text; its weights are damaged "
                     "or too large: get the folder again from a good source"
                 )
-            found[task] = result
+        return results
+
+    answers = each_in_a_thread(work, batches) if together else map(work, batches)
+    for batch, results in zip(batches, answers, strict=True):
+        found.update(zip(batch, results, strict=True))
     if not options.sample:
         return [found[task] for task in wanted]
     draws = iter(wanted)
     return [_joined([found[next(draws)] for _ in range(options.n_best)]) for _ in range(len(tasks))]
 
 
-def by_budget(tasks: Sequence[Task], tokens: int) -> Iterator[list[Task]]:
+def by_budget(tasks: Iterable[Task], tokens: int) -> Iterator[list[Task]]:
     """Tasks of like length together; rows × longest source within the budget, or one row."""
     batch: list[Task] = []
     for task in sorted(tasks, key=_length):

@@ -11,7 +11,7 @@ from cutaway.config import DecodeOptions
 from cutaway.decode.engine import Engine, TorchEngine
 from cutaway.decode.guards import Notice, foreign, grouped, loop, odd_length
 from cutaway.decode.hypothesis import BeamTree, Hypothesis, SearchResult
-from cutaway.decode.rerank import reranked, several
+from cutaway.decode.rerank import ROUND_TRIP, by_round_trip, reranked, several
 from cutaway.decode.tasks import Special, Task
 from cutaway.decode.translation import Alternative, Rival, Token, Translation
 from cutaway.decode.whole_text import checked, joined_attention, others, score
@@ -88,7 +88,7 @@ class Translator:
         tree: bool = False,  # add the tree of the beam
         costs: bool = True,  # False: log-probabilities may be NaN, where they take another pass
         words: Sequence[str] = (),  # what the translation of one sentence must contain
-        rerank: str = "",  # "mbr": of the hypotheses the one most like the others, by chrF
+        rerank: str = "",  # "mbr", "mbr-bleu" or "round-trip": another choice among hypotheses
         **options: Any,  # of DecodeOptions: beam=5, sample=True, temperature=0.8 …
     ) -> list[Translation]:
         """Translate texts of any length, in order; one Translation per text.
@@ -98,6 +98,7 @@ class Translator:
         """
         texts = checked(texts, split)
         chosen = several(self.options(**options), rerank)
+        back = self._way_back(language) if rerank == ROUND_TRIP else ""
         start = self._prefix(prefix)
         cuts = [self.pieces(text, split=split, language=language) for text in texts]
         tasks = [
@@ -113,7 +114,11 @@ class Translator:
         elif tasks:
             costs = costs or bool(rerank)
             results = self.engine.search(tasks, chosen, self.special, tree=tree, costs=costs)
-        results = [reranked(result, self._text, chosen, rerank) for result in results]
+        if back:
+            parts = [piece.text for pieces in cuts for piece in pieces if piece.translate]
+            results = self._by_round_trip(parts, results, back)
+        else:
+            results = [reranked(result, self._text, chosen, rerank) for result in results]
         repaired = self._without_loops(tasks, results, chosen)
         details: list[Forced | None] = [None] * len(tasks)
         if tasks and (rivals or alignment):
@@ -236,6 +241,40 @@ class Translator:
         most = self.folder.config.max_length
         longest = LONGEST * (CHARACTERS if self.tokenizer.kind == "char" else 1)
         return max(1, (min(longest, most) if split else most) - 2)  # <end> and a language tag
+
+    def _way_back(self, language: str | None) -> str:
+        """The source language of a direction whose opposite the model knows too."""
+        ways = self.folder.directions
+        asked = (way for way in ways if way[1] == language)
+        there = self.folder.languages if language is None else next(asked, None)
+        if there is None or there[::-1] not in ways:
+            known = ", ".join("-".join(way) for way in ways) or "one direction"
+            raise InputError(
+                f"rerank is {ROUND_TRIP!r}, which needs a model that also translates back; this "
+                f"one knows {known}: train one with --both-ways"
+            )
+        return there[0]
+
+    def _by_round_trip(
+        self, sources: Sequence[str], results: Sequence[SearchResult], back: str
+    ) -> list[SearchResult]:
+        """Each result ordered by how probable its source is as a translation of a hypothesis."""
+        tasks = [
+            self.task(
+                self._text(one),
+                language=back,
+                prefix=self.target_tokenizer.encode(source, end=True),
+            )
+            for source, result in zip(sources, results, strict=True)
+            for one in result.hypotheses
+        ]
+        # A prefix that ends is not searched any further: what it costs is all that is computed.
+        whole = DecodeOptions(max_length=self.folder.config.max_length)
+        found = iter(self.engine.search(tasks, whole, self.special))
+        return [
+            by_round_trip(result, [next(found).hypotheses[0] for _ in result.hypotheses])
+            for result in results
+        ]
 
     def _tag(self, language: str | None) -> str | None:
         """The tag of a source: of the language asked for, or of the model's first direction."""

@@ -1,11 +1,11 @@
 """Evaluate a model on a test set: scores of the whole, by length, and per sentence."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cutaway.decode import Translation, Translator
-from cutaway.evaluation.scores import Scores, detected_language, metrics, score_texts
+from cutaway.evaluation.scores import Scores, detected_language, metrics, score, score_texts
 
 EDGES = (5, 10, 15, 20, 30, 50)  # source tokens up to which a class of lengths goes
 CHUNK = 512  # sentences between two calls of `progress`
@@ -68,32 +68,49 @@ def evaluate(
     sources = [source for source, _ in rows]
     references = [target for _, target in rows]
     tag = language if language in translator.languages else None
-    translations: list[Translation] = []
-    for place in range(0, len(sources), CHUNK):
-        chunk = sources[place : place + CHUNK]
-        translations += translator.translate(chunk, language=tag, **options)
-        if progress is not None:
-            progress(len(translations), len(sources))
-    languages = translator.folder.languages
-    script = language or (languages[1] if languages else detected_language(references))
+    translations = translated(translator, sources, tag, progress, **options)
+    script = language or script_of(translator, references)
     hypotheses = [one_line(translation.text) for translation in translations]
     scores = score_texts(
         hypotheses, references, language=script, lowercase=lowercase, bootstrap=bootstrap
     )
-    chrf = metrics(language=script, lowercase=lowercase)["chrF2"]
+    used = metrics(language=script, lowercase=lowercase)
     sentences = tuple(
         Judged(
             number,
             source,
             reference,
             translation,
-            float(chrf.sentence_score(hypothesis, [reference]).score),
+            float(used["chrF2"].sentence_score(hypothesis, [reference]).score),
         )
         for number, ((source, reference), translation, hypothesis) in enumerate(
             zip(rows, translations, hypotheses, strict=True), start=1
         )
     )
-    return Evaluation(name, scores, sentences, _by_length(sentences, script, lowercase))
+    return Evaluation(name, scores, sentences, _by_length(sentences, used))
+
+
+def translated(
+    translator: Translator,
+    sources: Sequence[str],
+    language: str | None = None,  # a target language that the model knows by name
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> list[Translation]:
+    """The translations of the sources, with progress after each chunk."""
+    translations: list[Translation] = []
+    for place in range(0, len(sources), CHUNK):
+        chunk = sources[place : place + CHUNK]
+        translations += translator.translate(chunk, language=language, **options)
+        if progress is not None:
+            progress(len(translations), len(sources))
+    return translations
+
+
+def script_of(translator: Translator, references: Sequence[str]) -> str | None:
+    """The language by which references are cut into words: the folder's, or their script's."""
+    languages = translator.folder.languages
+    return languages[1] if languages else detected_language(references)
 
 
 def one_line(text: str) -> str:
@@ -101,9 +118,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split("\n"))
 
 
-def _by_length(
-    sentences: Sequence[Judged], language: str | None, lowercase: bool
-) -> tuple[LengthClass, ...]:
+def _by_length(sentences: Sequence[Judged], used: Mapping[str, Any]) -> tuple[LengthClass, ...]:
     """Scores of classes of source length; a class without sentences is left out."""
     classes: list[LengthClass] = []
     shortest = 0
@@ -115,14 +130,9 @@ def _by_length(
             and (longest is None or len(judged.translation.source_tokens) <= longest)
         ]
         if inside:
-            scores = score_texts(
-                [one_line(judged.translation.text) for judged in inside],
-                [judged.reference for judged in inside],
-                language=language,
-                lowercase=lowercase,
-            )
-            classes.append(
-                LengthClass(shortest, longest, len(inside), scores.bleu.score, scores.chrf.score)
-            )
+            texts = [one_line(judged.translation.text) for judged in inside]
+            references = [judged.reference for judged in inside]
+            bleu, chrf = (score(used[name], texts, references).score for name in ("BLEU", "chrF2"))
+            classes.append(LengthClass(shortest, longest, len(inside), bleu, chrf))
         shortest = (longest or 0) + 1
     return tuple(classes)

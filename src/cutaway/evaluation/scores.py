@@ -104,22 +104,26 @@ def score_texts(
 ) -> Scores:
     """Score translations against one reference each."""
     check_pairs(hypotheses, references)
-    found = []
-    for name, metric in metrics(language=language, lowercase=lowercase).items():
-        # sacreBLEU reads 0 samples as "none" and 1 as a sample of one.
-        result = metric.corpus_score(
-            list(hypotheses), [list(references)], n_bootstrap=bootstrap or 1
-        )
-        found.append(
-            Score(
-                name,
-                float(result.score),
-                str(metric.get_signature()),
-                float(result._mean) if bootstrap else None,
-                float(result._ci) if bootstrap else None,
-            )
-        )
-    return Scores(*found)
+    used = metrics(language=language, lowercase=lowercase)
+    return Scores(*(score(used[name], hypotheses, references, bootstrap) for name in used))
+
+
+def score(
+    metric: Any,  # one of `metrics`
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    bootstrap: int = 0,
+) -> Score:
+    """One metric of translations against one reference each."""
+    # sacreBLEU reads 0 samples as "none" and 1 as a sample of one.
+    result = metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=bootstrap or 1)
+    return Score(
+        result.name,
+        float(result.score),
+        str(metric.get_signature()),
+        float(result._mean) if bootstrap else None,
+        float(result._ci) if bootstrap else None,
+    )
 
 
 def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:

@@ -87,8 +87,8 @@ def _adjectives(reading: Reading) -> Step:
     )
     part = f"encoder.layers.{layer}.self_attention"
     creature = reading.place("creature")
-    scores = reading.run.numbers(f"{part}.scaled")[0, head, creature]
-    weights = reading.run.numbers(f"{part}.weights")[0, head, creature]
+    scores = reading.numbers(f"{part}.scaled")[0, head, creature]
+    weights = reading.numbers(f"{part}.weights")[0, head, creature]
     section = TEXT.section(
         "adjectives",
         layer=layer + 1,

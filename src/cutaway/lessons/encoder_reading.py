@@ -6,11 +6,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from cutaway.decode import Translator
+from cutaway.glass import Trace, record
 from cutaway.lessons.trained_run import SentenceRun, sentence_run
 from cutaway.text.model_file import SPACE
 
@@ -67,6 +69,17 @@ class Reading:
         pieces = translator.tokenizer.pieces(self.run.source_ids[0].tolist())
         self.words, self.belongs = words_of(text, pieces)
 
+    @cached_property
+    def trace(self) -> Trace:
+        """The encoder's pass alone: a lesson reads many sentences and shows a few."""
+        with torch.no_grad(), record(self.model) as trace:
+            self.model.encode(self.run.source_ids)
+        return trace
+
+    def numbers(self, address: str) -> Tensor:
+        """The numbers of an address of the encoder, in double precision."""
+        return self.trace[address].tensor.double()
+
     def number(self, word: str) -> int:
         """The place of a word among the words; the last one where the word is not found."""
         return self.words.index(word) if word in self.words else max(0, len(self.words) - 2)
@@ -78,16 +91,16 @@ class Reading:
 
     def stations(self, word: str | int) -> list[Tensor]:
         """The word's vector: in the table, with its position, after each layer, as memory."""
-        place, run = self.place(word), self.run
+        place = self.place(word)
         end = "added" if self.model.config.norm == "pre" else "normed"
         return [
-            run.numbers("embedding.tokens")[0, place],
-            run.numbers("encoder.states")[0, place],
+            self.numbers("embedding.tokens")[0, place],
+            self.numbers("encoder.states")[0, place],
             *(
-                run.numbers(f"encoder.layers.{layer}.feed_forward_add_norm.{end}")[0, place]
+                self.numbers(f"encoder.layers.{layer}.feed_forward_add_norm.{end}")[0, place]
                 for layer in range(self.model.config.encoder_layers)
             ),
-            run.numbers(run.memory)[0, place],
+            self.numbers(self.run.memory)[0, place],
         ]
 
     def updates(self, word: str | int) -> list[Update]:
@@ -96,24 +109,24 @@ class Reading:
 
     def update(self, word: str | int, layer: int) -> Update:
         """ΔE of a word in one layer's attention, split by the words it comes from."""
-        place, run = self.place(word), self.run
+        place = self.place(word)
         part = f"encoder.layers.{layer}.self_attention"
-        weights = run.numbers(f"{part}.weights")[0, :, place]  # (H, S)
-        value = run.numbers(f"{part}.value")[0]  # (H, S, W)
-        W_O = run.numbers(f"{part}.W_O.weight")
+        weights = self.numbers(f"{part}.weights")[0, :, place]  # (H, S)
+        value = self.numbers(f"{part}.value")[0]  # (H, S, W)
+        W_O = self.numbers(f"{part}.W_O.weight")
         W_O = W_O.reshape(len(W_O), len(value), -1)  # (D, H, W)
         by_token = torch.einsum("hs,hsw,dhw->hsd", weights, value, W_O)
         parts = by_token.new_zeros(len(value), len(self.words), by_token.shape[2])
         parts.index_add_(1, torch.tensor(self.belongs), by_token)
-        change = run.numbers(f"{part}.output")[0, place]
-        after = run.numbers(f"{part}_add_norm.added")[0, place]
+        change = self.numbers(f"{part}.output")[0, place]
+        after = self.numbers(f"{part}_add_norm.added")[0, place]
         has_bias = self.model.config.bias
-        bias = run.numbers(f"{part}.W_O.bias") if has_bias else torch.zeros_like(change)
+        bias = self.numbers(f"{part}.W_O.bias") if has_bias else torch.zeros_like(change)
         return Update(self.stations(word)[layer + 1], change, after, parts, bias)
 
     def weights(self, word: str, layer: int) -> Tensor:
         """Attention of a word in one layer, summed over the tokens of each word, (H, words)."""
-        weights = self.run.numbers(f"encoder.layers.{layer}.self_attention.weights")[0]
+        weights = self.numbers(f"encoder.layers.{layer}.self_attention.weights")[0]
         row = weights[:, self.place(word)]  # (H, S)
         summed = row.new_zeros(len(row), len(self.words))
         return summed.index_add_(1, torch.tensor(self.belongs), row)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -17,9 +18,9 @@ from cutaway.text.model_file import SPACE
 
 @dataclass(frozen=True)
 class SentenceRun:
-    """A recorded pass over a sentence and its greedy translation."""
+    """A sentence and its greedy translation, and the pass over both, recorded when asked for."""
 
-    trace: Trace
+    translator: Translator
     sentence: str
     text: str  # the translation
     source: tuple[str, ...]  # tokens of the source, <end> last
@@ -29,6 +30,12 @@ class SentenceRun:
     target_ids: Tensor  # (1, T) fed
     gold_ids: Tensor  # (1, T) predicted
     memory: str  # address of the encoder's output; post-norm layers end without a norm of the stack
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The whole pass with the translation as target."""
+        source, gold = self.source_ids[0].tolist(), self.gold_ids[0].tolist()
+        return record_translation(self.translator, source, gold)
 
     def numbers(self, address: str) -> Tensor:
         """The numbers of an address, in double precision."""
@@ -62,14 +69,14 @@ def candidates(
 
 
 def sentence_run(translator: Translator, text: str) -> SentenceRun:
-    """Translate greedily, then record the whole pass with the translation as target."""
+    """Translate greedily; the pass that gives this translation is there to be recorded."""
     translation = translator.translate([text], beam=1, split=False)[0]
     source = list(translation.source_ids)
     gold = [token.id for token in translation.tokens]
     theirs = translator.target_tokenizer
     fed = [translator.special.start, *gold[:-1]]
     return SentenceRun(
-        trace=record_translation(translator, source, gold),
+        translator=translator,
         sentence=text,
         text=translation.text,
         source=shown(translator.tokenizer, source),

@@ -7,6 +7,8 @@ closed: when the run that started it ends or dies.
 
 import os
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from cutaway.system.processes import lower_priority
@@ -18,19 +20,29 @@ NICE = 5  # lower priority than the run
 def main() -> None:
     """Serve the folder on the inherited socket."""
     lower_priority(NICE)
+    listening = inherited_socket(sys.argv[2], sys.stdin.buffer)
+    before: list[Callable[[], None]] = []
+    threading.Thread(target=end_with_the_run, args=(before,), daemon=True).start()
     from cutaway.serve.app import create_app
     from cutaway.serve.progress import Progress
     from cutaway.serve.run_page import TOKEN
     from cutaway.serve.server import Server
 
     out = Path(sys.argv[1])
-    listening = inherited_socket(sys.argv[2], sys.stdin.buffer)
     token = os.environ.pop(TOKEN)
     app = create_app(folder=out, progress=Progress(out, under_way=True), token=token)
-    server = Server(app, listening).start()
+    before.append(Server(app, listening).start().stop)
     rehearse()
-    sys.stdin.read()  # until the run ends
-    server.stop()
+    threading.Event().wait()  # the other thread ends the process
+
+
+def end_with_the_run(before: list[Callable[[], None]]) -> None:
+    """End this process when the run ends, after these: also while it loads, for the run waits."""
+    while os.read(sys.stdin.fileno(), 1):  # `sys.stdin.read` would hold a lock at an early end
+        pass
+    for step in before:
+        step()
+    os._exit(0)
 
 
 def rehearse() -> None:

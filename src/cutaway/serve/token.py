@@ -6,10 +6,11 @@ The address carries the token once; a cookie of that host (SameSite=Strict, Http
 
 import secrets
 from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from fastapi import Request, Response
-from fastapi.responses import JSONResponse, RedirectResponse
+if TYPE_CHECKING:  # a run prints its page's address and does not serve: half a second less
+    from fastapi import Request, Response
 
 NAME = "token"
 
@@ -25,8 +26,10 @@ def with_token(url: str, token: str) -> str:
     return f"{url}?{urlencode({NAME: token})}" if token else url
 
 
-def asked_for_token(request: Request, token: str) -> Response | None:
+def asked_for_token(request: "Request", token: str) -> "Response | None":
     """What to answer a request that must show the token; None: it has."""
+    from fastapi.responses import JSONResponse, RedirectResponse
+
     cookie = f"cutaway-{request.url.port or 80}"  # cookies are shared by all ports of a host
     given = request.query_params.get(NAME, "")
     if given and _same(given, token) and request.method == "GET" and request.url.path == "/":

@@ -33,9 +33,11 @@ def alive(process: int) -> bool:
 
 
 def processors() -> int:
-    """Processors this process may use."""
+    """Processors this process may use: at most OMP_NUM_THREADS, which Ray and torchrun set."""
     affinity: Any = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    there = len(affinity(0)) if affinity else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # "2,1": nested
+    return min(there, int(asked)) if asked.isdecimal() and int(asked) else there
 
 
 def lower_priority(steps: int) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-WRONG = 3  # as precision.py expects it
+WRONG = 3  # as system/trial.py expects it
 # Largest error allowed, as a share of the largest number. bfloat16 rounds to 0.004; measured: 0.008
 # in one operation, 0.05 through a model. A kernel that is wrong is off by about 1.
 NEAR, THROUGH_A_MODEL = 0.03, 0.2

@@ -27,6 +27,7 @@ from cutaway.artifact.snapshots import forget_after, snapshot_updates
 from cutaway.config import RunConfig
 from cutaway.errors import CheckpointError, TrainingError
 from cutaway.numbers import short
+from cutaway.system.allocator import keep_freed_memory
 from cutaway.training.checkpoint import Checkpoint, forget_states, load_checkpoint, set_aside
 from cutaway.training.environment import claim_device, describe, differences
 from cutaway.training.events import Note, Started, Validate, Watch
@@ -62,6 +63,8 @@ def train(
     if config.train.threads:
         torch.set_num_threads(config.train.threads)
     device = claim_device(config.train)
+    if device.type == "cpu":
+        keep_freed_memory()
     processes = Processes.join(config.train.parallel, device.type)
     try:
         echo = ECHO if processes.world > 1 else 0.0
@@ -291,7 +294,8 @@ class Run:
             self.watch(Note(f"resumed after update {trainer.progress.update}"))
         elif not (settings.updates or settings.epochs):
             epochs = trainer.updates // trainer.updates_per_epoch
-            tokens = settings.tokens * trainer.order.together
+            batches = trainer.settings.accumulate * trainer.processes.world
+            tokens = trainer.settings.tokens * batches
             self.watch(Note(described(epochs, trainer.updates, tokens)))
         self.watch(
             Started(

@@ -3,10 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+from cutaway.model.attention import is_explicit
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class SideBySide:
@@ -58,9 +64,27 @@ def _add(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor | None])
         torch._foreach_add_(sums, added)
 
 
+def each_in_a_thread(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """`map` of work without gradients: as many items at once as torch has threads, one for each."""
+    workers = min(torch.get_num_threads(), len(items))
+    if workers < 2 or is_watched():
+        yield from map(work, items)
+        return
+    with (
+        threads_of_operations(1),
+        ThreadPoolExecutor(
+            workers, "item", initializer=torch.set_num_threads, initargs=(1,)
+        ) as pool,
+    ):
+        yield from pool.map(work, items)
+
+
 def is_watched() -> bool:
-    """Whether a recorder or counter looks at this thread's operations: it sees no other thread."""
-    return _get_current_dispatch_mode() is not None
+    """Whether a recorder or counter looks at this thread's operations, or `explicit` holds here.
+
+    Neither reaches another thread.
+    """
+    return _get_current_dispatch_mode() is not None or is_explicit()
 
 
 @contextmanager
