@@ -97,16 +97,25 @@ def test_two_passes_that_agree_cost_what_one_does() -> None:
     torch.testing.assert_close(one, two)
 
 
-def test_two_passes_that_differ_pay_for_their_distance() -> None:
+def test_two_passes_that_differ_pay_for_their_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """½ (loss₁ + loss₂) + α/4 (KL(p₁‖p₂) + KL(p₂‖p₁)), with gradients, whatever the chunks."""
+    monkeypatch.setattr(loss_module, "CHUNK_CELLS", {"cpu": 32 * V})  # 67 rows in three chunks
     states, table, bias, gold = tensors()
-    other = states.detach() + 0.3
-    p, q = (torch.log_softmax(F.linear(s, table, bias), -1) for s in (states, other))
+    other = (states.detach() * 0.7 + 0.3).requires_grad_()
+    logits, other_logits = F.linear(states, table, bias), F.linear(other, table, bias)
+    p, q = torch.log_softmax(logits, -1), torch.log_softmax(other_logits, -1)
+    plain = smoothed_cross_entropy(torch.cat([logits, other_logits]), gold.repeat(2), 0.1).sum()
     apart = F.kl_div(q, p, log_target=True, reduction="sum") + F.kl_div(
         p, q, log_target=True, reduction="sum"
     )
-    plain = two_pass_loss(states, other, table, bias, gold, 0.1, weight=0.0)
+    expected = plain / 2 + 3 / 4 * apart
     found = two_pass_loss(states, other, table, bias, gold, 0.1, weight=3.0)
-    torch.testing.assert_close((found - plain).double(), 3 / 4 * apart, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=0)
+    wanted = [states, other, table, bias]
+    for ours, theirs in zip(
+        torch.autograd.grad(found, wanted), torch.autograd.grad(expected, wanted), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_a_pass_with_tokens_cut_off_pays_for_its_distance_from_the_whole(

@@ -3,13 +3,12 @@
 Letters: N positions that count, D d_model, V vocabulary.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 # Logits made at once: on a processor 8 MB, which stay in its cache; elsewhere 256 MB, for which a
 # batch of 4,096 tokens and 16,000 pieces is one chunk: a GPU loses by many small kernels.
@@ -70,12 +69,68 @@ def product_type(like: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if on else like.dtype
 
 
-class _ProjectedLoss(torch.autograd.Function):
-    """Loss and its gradients chunk by chunk, both in the forward pass.
+class _Gradients:
+    """Gradients of table and bias, added up chunk by chunk.
 
     Under autocast the products are cast here: autocast leaves in-place operations as they are, so
     that `addmm_` would multiply in float32, or fail on mixed types. Sums stay in float32.
     """
+
+    def __init__(
+        self, table: Tensor, bias: Tensor | None, smoothing: float, kind: torch.dtype
+    ) -> None:
+        self.kind = kind
+        self.smoothing = smoothing
+        self.spread = smoothing / len(table)
+        self.weights = table.to(kind)
+        self.weights_bias = None if bias is None else bias.to(kind)
+        self.table_sum = table.sum(0)  # (D,)
+        self.table_mean = self.table_sum.float() / len(table)
+        self.bias_mean = 0.0 if bias is None else bias.mean()
+        self.of_table = torch.zeros_like(table)
+        self.of_bias = None if bias is None else torch.zeros_like(bias)
+
+    def distribution(self, chunk: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits (n, V), their softmax (n, V) and the logarithm of its denominator (n,)."""
+        logits = F.linear(chunk.to(self.kind), self.weights, self.weights_bias).float()
+        probabilities = torch.softmax(logits, dim=-1)
+        # The largest p is at least 1/V: its logarithm loses nothing, unlike that of a small p.
+        log_sum = logits.amax(-1) - probabilities.amax(-1).log()
+        return logits, probabilities, log_sum
+
+    def loss(self, chunk: Tensor, logits: Tensor, log_sum: Tensor, wanted: Tensor) -> Tensor:
+        """Summed over the chunk: log Σ exp(logits) − Σ q logits; the mean logit needs no logits."""
+        mean_logit = chunk.float() @ self.table_mean + self.bias_mean
+        gold_logit = logits.gather(-1, wanted).squeeze(-1)
+        losses = log_sum - (1 - self.smoothing) * gold_logit - self.smoothing * mean_logit
+        return losses.sum()
+
+    def add(self, chunk: Tensor, gradient: Tensor, wanted: Tensor, share: float = 1.0) -> Tensor:
+        """Take in the gradient of the logits but for its gold terms; returns that of the states.
+
+        The gold terms are −share · ((1 − ε) · one-hot(gold) + ε/V); see `close` for the second.
+        """
+        if share:
+            gold = gradient.new_full((len(chunk), 1), share * (self.smoothing - 1.0))
+            gradient.scatter_add_(-1, wanted, gold)
+        if self.of_bias is not None:
+            self.of_bias += gradient.sum(0)
+        gradient = gradient.to(self.kind)
+        if self.kind == self.of_table.dtype:
+            self.of_table.addmm_(gradient.T, chunk)
+        else:
+            self.of_table += gradient.T @ chunk.to(self.kind)
+        return gradient @ self.weights - share * self.spread * self.table_sum
+
+    def close(self, states: Tensor, share: float = 1.0) -> None:
+        """Subtract what the constant −share · ε/V at all positions adds to table and bias."""
+        self.of_table -= share * self.spread * states.sum(0)
+        if self.of_bias is not None:
+            self.of_bias -= share * self.spread * len(states)
+
+
+class _ProjectedLoss(torch.autograd.Function):
+    """Loss and its gradients chunk by chunk, both in the forward pass."""
 
     @staticmethod
     def forward(
@@ -87,55 +142,26 @@ class _ProjectedLoss(torch.autograd.Function):
         smoothing: float,
         kind: torch.dtype,
     ) -> Tensor:
-        vocabulary = len(table)
-        spread = smoothing / vocabulary
-        weights = table.to(kind)
-        weights_bias = None if bias is None else bias.to(kind)
+        gradients = _Gradients(table, bias, smoothing, kind)
         states_gradient = torch.zeros_like(states)  # not empty: a recording shows what was there
-        table_gradient = torch.zeros_like(table)
-        bias_gradient = None if bias is None else torch.zeros_like(bias)
-        table_sum = table.sum(0)  # (D,)
-        bias_mean = 0.0 if bias is None else bias.mean()
         total = torch.zeros((), dtype=torch.float32, device=states.device)
         for rows in _chunks(len(states), table):
             chunk = states[rows]  # (n, D)
-            inputs = chunk.to(kind)
             wanted = gold[rows].unsqueeze(-1)  # (n, 1)
-            logits = F.linear(inputs, weights, weights_bias).float()  # (n, V)
-            gradient = torch.softmax(logits, dim=-1)  # p, (n, V)
-            # The largest p is at least 1/V: its logarithm loses nothing, unlike that of a small p.
-            log_sum = logits.amax(-1) - gradient.amax(-1).log()
-            # −Σ q log p = log Σ exp(logits) − Σ q logits, and the mean logit needs no logits.
-            mean_logit = chunk.float() @ (table_sum.float() / vocabulary) + bias_mean
-            gold_logit = logits.gather(-1, wanted).squeeze(-1)
-            total += (log_sum - (1 - smoothing) * gold_logit - smoothing * mean_logit).sum()
-            gradient.scatter_add_(-1, wanted, gradient.new_full((len(chunk), 1), smoothing - 1.0))
-            if bias_gradient is not None:
-                bias_gradient += gradient.sum(0)
-            gradient = gradient.to(kind)
-            states_gradient[rows] = gradient @ weights - spread * table_sum
-            if kind == table.dtype:
-                table_gradient.addmm_(gradient.T, inputs)
-            else:
-                table_gradient += gradient.T @ inputs
-        table_gradient -= spread * states.sum(0)
-        if bias_gradient is not None:
-            bias_gradient -= spread * len(states)
-        ctx.save_for_backward(states_gradient, table_gradient, bias_gradient)
+            logits, probabilities, log_sum = gradients.distribution(chunk)
+            total += gradients.loss(chunk, logits, log_sum, wanted)
+            states_gradient[rows] = gradients.add(chunk, probabilities, wanted)
+        gradients.close(states)
+        ctx.save_for_backward(states_gradient, gradients.of_table, gradients.of_bias)
         return total
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        states_gradient, table_gradient, bias_gradient = ctx.saved_tensors
-        scale = gradients[0]
-        return (
-            states_gradient * scale,
-            table_gradient * scale,
-            None if bias_gradient is None else bias_gradient * scale,
-            None,
-            None,
-            None,
-        )
+        return (*_scaled(ctx.saved_tensors, gradients[0]), None, None, None)
+
+
+def _scaled(tensors: Sequence[Tensor | None], scale: Tensor) -> list[Tensor | None]:
+    return [None if tensor is None else tensor * scale for tensor in tensors]
 
 
 def two_pass_loss(
@@ -151,17 +177,8 @@ def two_pass_loss(
 
     ½ (loss₁ + loss₂) + α/4 · (KL(p₁‖p₂) + KL(p₂‖p₁))
     """
-
-    def of_chunk(one: Tensor, other: Tensor, wanted: Tensor) -> Tensor:
-        left = F.linear(one, table, bias).float()
-        right = F.linear(other, table, bias).float()
-        loss = smoothed_cross_entropy(left, wanted, smoothing)
-        loss = loss + smoothed_cross_entropy(right, wanted, smoothing)
-        log_p, log_q = torch.log_softmax(left, -1), torch.log_softmax(right, -1)
-        apart = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum(-1)  # both KLs in one sum
-        return (0.5 * loss + 0.25 * weight * apart).sum()
-
-    return _summed(of_chunk, first, second, gold, table)
+    shares = (0.5, 0.5, weight / 4, weight / 4)
+    return _paired_loss(first, second, table, bias, gold, smoothing, shares)
 
 
 def cut_off_loss(
@@ -178,35 +195,95 @@ def cut_off_loss(
     loss + α · KL(p‖p_cut), summed. Gradients flow through both distributions, which the authors
     found to matter (Gao et al. 2022, "Bi-SimCut").
     """
-
-    def of_chunk(one: Tensor, other: Tensor, wanted: Tensor) -> Tensor:
-        logits = F.linear(one, table, bias).float()
-        loss = smoothed_cross_entropy(logits, wanted, smoothing)
-        log_p = torch.log_softmax(logits, -1)
-        log_cut = torch.log_softmax(F.linear(other, table, bias).float(), -1)
-        apart = (log_p.exp() * (log_p - log_cut)).sum(-1)  # (n,)
-        return (loss + weight * apart).sum()
-
-    return _summed(of_chunk, whole, cut, gold, table)
+    return _paired_loss(whole, cut, table, bias, gold, smoothing, (1.0, 0.0, weight, 0.0))
 
 
-def _summed(
-    of_chunk: Callable[[Tensor, Tensor, Tensor], Tensor],
+Shares = tuple[float, float, float, float]  # of loss₁, loss₂, KL(p₁‖p₂) and KL(p₂‖p₁)
+
+
+def _paired_loss(
     first: Tensor,
     second: Tensor,
-    gold: Tensor,
     table: Tensor,
+    bias: Tensor | None,
+    gold: Tensor,
+    smoothing: float,
+    shares: Shares,
 ) -> Tensor:
-    """The sum of `of_chunk` over chunks of positions; their logits are made again for gradients."""
-    total = first.new_zeros((), dtype=torch.float32)
-    for rows in _chunks(max(1, len(first)), table):  # an empty one reaches all weights, too
-        part = checkpoint(
-            of_chunk,
-            first[rows],
-            second[rows],
-            gold[rows],
-            use_reentrant=False,
-            preserve_rng_state=False,
+    """a · loss₁ + b · loss₂ + u · KL(p₁‖p₂) + v · KL(p₂‖p₁), summed over positions."""
+    kind = product_type(first)
+    with torch.autocast(first.device.type, enabled=False):
+        loss: Tensor = _PairedLoss.apply(  # type: ignore[no-untyped-call]
+            first, second, table, bias, gold, smoothing, shares, kind
         )
-        total = total + part
-    return total
+    return loss
+
+
+class _PairedLoss(torch.autograd.Function):
+    """`_ProjectedLoss` for two passes and the distance of their distributions.
+
+    With d = log p − log q, the gradients of the logits are, but for the gold tokens' terms,
+    p (a + v + u (d − KL(p‖q))) − v q  and  q (b + u − v (d + KL(q‖p))) − u p.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        first: Tensor,
+        second: Tensor,
+        table: Tensor,
+        bias: Tensor | None,
+        gold: Tensor,
+        smoothing: float,
+        shares: Shares,
+        kind: torch.dtype,
+    ) -> Tensor:
+        a, b, u, v = shares
+        gradients = _Gradients(table, bias, smoothing, kind)
+        first_gradient, second_gradient = torch.zeros_like(first), torch.zeros_like(second)
+        total = torch.zeros((), dtype=torch.float32, device=first.device)
+        for rows in _chunks(len(first), table):
+            one, other = first[rows], second[rows]  # (n, D)
+            wanted = gold[rows].unsqueeze(-1)  # (n, 1)
+            logits, p, log_sum = gradients.distribution(one)
+            other_logits, q, other_log_sum = gradients.distribution(other)
+            if a:
+                total += a * gradients.loss(one, logits, log_sum, wanted)
+            if b:
+                total += b * gradients.loss(other, other_logits, other_log_sum, wanted)
+            apart = logits.sub_(other_logits)
+            apart -= (log_sum - other_log_sum).unsqueeze(-1)  # log p − log q, (n, V)
+            p_gradient, distance = _towards(p, q, apart, a, u, v)
+            q_gradient, other_distance = _towards(q, p, apart.neg_(), b, v, u)
+            total += u * distance + v * other_distance
+            first_gradient[rows] = gradients.add(one, p_gradient, wanted, a)
+            second_gradient[rows] = gradients.add(other, q_gradient, wanted, b)
+        gradients.close(first, a)
+        gradients.close(second, b)
+        ctx.save_for_backward(
+            first_gradient, second_gradient, gradients.of_table, gradients.of_bias
+        )
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return (*_scaled(ctx.saved_tensors, gradients[0]), None, None, None, None)
+
+
+def _towards(
+    p: Tensor,  # (n, V)
+    q: Tensor,  # (n, V)
+    apart: Tensor,  # (n, V) log p − log q
+    own: float,
+    forth: float,
+    back: float,
+) -> tuple[Tensor, Tensor]:
+    """Gradient of p's logits, p (own + back + forth · (d − KL(p‖q))) − back · q; KL(p‖q) summed."""
+    if not forth:
+        return torch.add(p * (own + back), q, alpha=-back), p.new_zeros(())
+    weighted = p * apart
+    distances = weighted.sum(-1, keepdim=True)  # KL(p‖q), (n, 1)
+    gradient = weighted.mul_(forth).addcmul_(p, own + back - forth * distances)
+    if back:
+        gradient.sub_(q, alpha=back)
+    return gradient, distances.sum()
