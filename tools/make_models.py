@@ -49,7 +49,10 @@ EVERYDAY: dict[str, dict[str, Any]] = {
         "preset": "tiny", "encoder_layers": 3, "decoder_layers": 3, "d_model": 192, "heads": 4,
         "d_ff": 512,
     },
-    "train": {"tokens": 2048, "learning_rate": 0.002, "seed": SEED, "average": 5, "log_every": 100},
+    "train": {
+        "tokens": 2048, "optimizer": "adamw", "schedule": "cosine", "learning_rate": 0.002,
+        "seed": SEED, "average": 5, "log_every": 100,
+    },
 }  # fmt: skip
 
 

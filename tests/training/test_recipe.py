@@ -1,6 +1,7 @@
 """What is chosen for a model and a corpus when nothing is said."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,40 @@ def test_what_is_said_is_kept() -> None:
     model = ModelConfig.preset("base", vocabulary=97)
     settings = resolved(TrainConfig(warmup=13, accumulate=3), model, 5)
     assert (settings.warmup, settings.accumulate) == (13, 3)
+
+
+SMALL = ModelConfig.preset("tiny", vocabulary=97)
+
+
+def test_a_small_translator_keeps_a_high_rate() -> None:
+    settings = resolved(TrainConfig(), SMALL, pairs=29_000)
+    assert (settings.optimizer, settings.schedule) == ("muon", "inverse-sqrt")
+    assert peak_rate(settings, SMALL, 6000) == pytest.approx(5e-3, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("said", "model", "pairs"),
+    [
+        ({}, SMALL, 9_999),
+        ({}, ModelConfig.preset("small", vocabulary=97), 29_000),
+        ({}, ModelConfig.preset("tiny", vocabulary=97, norm="post"), 29_000),
+        ({"start_from": "models/en-fr"}, SMALL, 29_000),
+        ({"task": "generate"}, SMALL, 29_000),
+        ({"ema": 0.0}, SMALL, 29_000),  # nothing would remove the noise of a high rate
+    ],
+)
+def test_others_get_adamw_and_a_cosine(
+    said: dict[str, Any], model: ModelConfig, pairs: int
+) -> None:
+    settings = resolved(TrainConfig(**said), model, pairs=pairs)
+    assert (settings.optimizer, settings.schedule) == ("adamw", "cosine")
+
+
+def test_an_optimizer_or_a_schedule_that_is_named_is_kept() -> None:
+    settings = resolved(TrainConfig(optimizer="muon"), SMALL, pairs=29_000)
+    assert (settings.optimizer, settings.schedule) == ("muon", "cosine")
+    settings = resolved(TrainConfig(schedule="constant"), SMALL, pairs=29_000)
+    assert (settings.optimizer, settings.schedule) == ("adamw", "constant")
 
 
 def test_a_small_corpus_gets_enough_updates_and_a_large_one_hears_what_is_usual() -> None:

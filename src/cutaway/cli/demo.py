@@ -24,7 +24,8 @@ RECIPE: dict[str, dict[str, Any]] = {
         "preset": "tiny", "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0,
     },
     "train": {
-        "updates": 1400, "tokens": 1024, "warmup": 100, "smoothing": 0.0, "ema": 0.995,
+        "optimizer": "adamw", "schedule": "cosine", "updates": 1400, "tokens": 1024,
+        "warmup": 100, "smoothing": 0.0, "ema": 0.995,
         "seed": 1, "validate_every": 350, "stop_on": "loss", "keep": 16, "log_every": 10,
     },
 }  # fmt: skip

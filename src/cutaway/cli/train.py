@@ -160,16 +160,21 @@ def train(
 
 def left_to_choose(settings: RunConfig) -> dict[str, Any]:
     """What settings left to choose come to, as far as the size of the model decides them."""
-    from cutaway.training.recipe import resolved
+    from cutaway.training.recipe import ENOUGH_PAIRS, resolved
     from cutaway.training.schedule import peak_rate
 
     if not settings.model["preset"]:
         return {}
     model = ModelConfig.preset(settings.model["preset"], vocabulary=1000, **model_changes(settings))
-    train = resolved(settings.train, model)
-    rate = peak_rate(train, model, train.updates)
-    chosen = {name: getattr(train, name) for name in ("warmup", "accumulate", "parts")}
-    return {**chosen, "learning_rate": rate}
+
+    def chosen(pairs: int) -> dict[str, Any]:
+        train = resolved(settings.train, model, pairs=pairs)
+        names = ("optimizer", "schedule", "warmup", "accumulate", "parts")
+        rate = peak_rate(train, model, train.updates)
+        return {name: getattr(train, name) for name in names} | {"learning_rate": rate}
+
+    few, many = chosen(0), chosen(ENOUGH_PAIRS)
+    return {name: value for name, value in few.items() if value == many[name]}
 
 
 def prints() -> bool:

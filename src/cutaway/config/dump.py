@@ -30,7 +30,7 @@ def model_changes(config: RunConfig) -> dict[str, Any]:
 
 
 def dumped(config: RunConfig, chosen: Mapping[str, Any] | None = None) -> str:
-    """The four tables; `chosen`: what settings of [train] that are 0 come to, for a remark."""
+    """The four tables; `chosen`: what settings of [train] left open come to, for a remark."""
     data = config.data.to_dict()
     sources = data.pop("sources")
     tables: dict[str, tuple[type[Config], dict[str, Any]]] = {
@@ -38,13 +38,13 @@ def dumped(config: RunConfig, chosen: Mapping[str, Any] | None = None) -> str:
         "tokenizer": (TokenizerConfig, config.tokenizer.to_dict()),
         "train": (TrainConfig, config.train.to_dict()),
     }
-    texts = {}
+    texts: dict[str, list[str]] = {}
     for table, (kind, values) in tables.items():
         remarks = chosen or {} if table == "train" else {}
-        texts[table] = [
-            _line(name, value, help_of(kind, name), remarks.get(name) if not value else None)
-            for name, value in values.items()
-        ]
+        texts[table] = []
+        for name, value in values.items():
+            here = remarks.get(name) if value in (0, "auto") else None
+            texts[table].append(_line(name, value, help_of(kind, name), here))
     for source in sources:
         texts["data"] += ["", "[[data.sources]]"]
         texts["data"] += [f"{name} = {_toml(value)}" for name, value in source.items()]

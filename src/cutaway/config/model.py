@@ -127,7 +127,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "d_model": 128,
         "heads": 4,
         "d_ff": 256,
-        "dropout": 0.3,
+        "dropout": 0.2,
         "norm": "pre",
     },
     "small": {

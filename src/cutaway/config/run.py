@@ -137,14 +137,17 @@ class TrainConfig(Config):
         "equal shares of a batch's tokens, each a batch of its own, on a CPU computed side by "
         "side; 0: on a CPU 4, or fewer of at least 512 tokens, elsewhere 1",
     )
-    optimizer: Literal["adam", "adamw", "muon"] = setting(
-        "adamw",
+    optimizer: Literal["auto", "adam", "adamw", "muon"] = setting(
+        "auto",
         "adam; adamw, with decoupled weight decay; muon, which turns the steps of the layers' "
-        "matrices into orthogonal ones, with adamw for all else",
+        "matrices into orthogonal ones, with adamw for all else; auto: muon for a small "
+        "translator with 10,000 pairs or more, else adamw",
     )
-    learning_rate: float = setting(0.0, "highest rate; 0: by d_model and norm order")
-    schedule: Literal["noam", "inverse-sqrt", "cosine", "constant"] = setting(
-        "cosine", "how the rate falls after the warm-up"
+    learning_rate: float = setting(0.0, "highest rate; 0: by d_model, norm order and schedule")
+    schedule: Literal["auto", "noam", "inverse-sqrt", "cosine", "constant"] = setting(
+        "auto",
+        "how the rate falls after the warm-up; auto: inverse-sqrt with a muon that was chosen by "
+        "auto, else cosine",
     )
     warmup: int = setting(
         0,

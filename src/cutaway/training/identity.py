@@ -23,7 +23,7 @@ HARMLESS = {
 def identity(config: RunConfig, prepared: Prepared, processes: int) -> dict[str, Any]:
     """All that decides the weights of a run, and the settings it started with."""
     target = prepared.target_tokenizer
-    settings = resolved(config.train, prepared.model, processes)
+    settings = resolved(config.train, prepared.model, processes, len(prepared.train))
     texts = json.dumps(prepared.validation_rows, ensure_ascii=False).encode()
     return {
         "settings": config.to_tables(),

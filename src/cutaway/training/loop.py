@@ -52,7 +52,7 @@ class Trainer:
         interrupts: Interrupts,
     ) -> None:
         self.prepared = prepared
-        self.settings = resolved(config.train, prepared.model, processes.world)
+        self.settings = resolved(config.train, prepared.model, processes.world, len(prepared.train))
         self.processes = processes
         self.device = device
         self.watch = watch

@@ -40,7 +40,7 @@ class Order:
 
     def __init__(self, prepared: Prepared, config: RunConfig, processes: Processes) -> None:
         self.prepared = prepared
-        self.settings = resolved(config.train, prepared.model, processes.world)
+        self.settings = resolved(config.train, prepared.model, processes.world, len(prepared.train))
         self.sample = config.tokenizer.sample
         self.processes = processes
         self.mine = self.settings.accumulate * self.settings.parts  # of an update, in this process

@@ -54,7 +54,7 @@ def record_step(
         torch._foreach_mul_(gradients, scale)
         optimizer.step()
     facts = {
-        "optimizer": {"adam": "Adam", "adamw": "AdamW", "muon": "Muon"}[settings.optimizer],
+        "optimizer": {"adam": "Adam", "muon": "Muon"}.get(settings.optimizer, "AdamW"),
         "learning_rate": rate,
         "smoothing": settings.smoothing,
         "gradient_norm": norm,

@@ -297,6 +297,8 @@ class Run:
             batches = trainer.settings.accumulate * trainer.processes.world
             tokens = trainer.settings.tokens * batches
             self.watch(Note(described(epochs, trainer.updates, tokens)))
+        if not resumed and settings.optimizer == "auto" and trainer.settings.optimizer == "muon":
+            self.watch(Note("a small translator: optimizer muon, schedule inverse-sqrt chosen"))
         self.watch(
             Started(
                 update=trainer.progress.update,
