@@ -55,7 +55,7 @@ SMALL = ModelConfig.preset("tiny", vocabulary=97)
 def test_a_small_translator_keeps_a_high_rate() -> None:
     settings = resolved(TrainConfig(), SMALL, pairs=29_000)
     assert (settings.optimizer, settings.schedule) == ("muon", "inverse-sqrt")
-    assert peak_rate(settings, SMALL, 6000) == pytest.approx(5e-3, rel=0.01)
+    assert peak_rate(settings, SMALL, 6000) == pytest.approx(1e-2, rel=0.01)
 
 
 @pytest.mark.parametrize(
