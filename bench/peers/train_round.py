@@ -20,7 +20,7 @@ from serve_rounds import serve
 from torch import Tensor, nn
 
 SIZES = {
-    "tiny": {"layers": 4, "width": 128, "heads": 4, "inner": 256, "dropout": 0.3},
+    "tiny": {"layers": 4, "width": 128, "heads": 4, "inner": 256, "dropout": 0.2},
     "base": {"layers": 6, "width": 512, "heads": 8, "inner": 2048, "dropout": 0.1},
 }
 SMOOTHING = 0.1
