@@ -95,26 +95,16 @@ def spent(out: Path) -> tuple[int, float]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The rows, and their mean with the standard deviation of a seed."""
+    measured = [name for name in rows[0] if name not in ("seed", "updates")]
     lines = [f"| {' | '.join(rows[0])} |", "|" + " ---: |" * len(rows[0])]
     for one in rows:
-        lines.append(f"| {one['seed']} | {one['updates']:,} | " + " | ".join(cells(one)) + " |")
+        scores = " | ".join(f"{one[name]:.2f}" for name in measured)
+        lines.append(f"| {one['seed']} | {one['updates']:,} | {scores} |")
     if len(rows) > 1:
-        names = list(cells_of(rows[0]))
-        means = [statistics.mean(one[name] for one in rows) for name in names]
-        spreads = [statistics.stdev([one[name] for one in rows]) for name in names]
-        both = [f"{mean:.2f} ± {spread:.2f}" for mean, spread in zip(means, spreads, strict=True)]
-        lines.append("| mean | | " + " | ".join(both) + " |")
+        columns = [[one[name] for one in rows] for name in measured]
+        means = [f"{statistics.mean(each):.2f} ± {statistics.stdev(each):.2f}" for each in columns]
+        lines.append(f"| mean | | {' | '.join(means)} |")
     return "\n".join(lines)
-
-
-def cells_of(one: dict[str, Any]) -> dict[str, float]:
-    """What is averaged: all but seed and updates."""
-    return {name: value for name, value in one.items() if name not in ("seed", "updates")}
-
-
-def cells(one: dict[str, Any]) -> list[str]:
-    """Those values as they are printed."""
-    return [f"{value:.2f}" for value in cells_of(one).values()]
 
 
 if __name__ == "__main__":
