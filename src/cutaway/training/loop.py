@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
@@ -14,6 +14,7 @@ from torch import Tensor
 from cutaway.config import RunConfig
 from cutaway.corpus import Batch
 from cutaway.errors import CheckpointError
+from cutaway.model.attention import is_explicit
 from cutaway.model.dropout import drawing
 from cutaway.training.events import Updated, Watch
 from cutaway.training.initial import DROPOUT, freeze_unused, initial_model, mix
@@ -32,6 +33,7 @@ from cutaway.training.order import Order, Progress
 from cutaway.training.precision import choose_precision
 from cutaway.training.prepare import Prepared
 from cutaway.training.processes import Processes, wide
+from cutaway.training.products import quick_layers
 from cutaway.training.recipe import resolved
 from cutaway.training.schedule import peak_rate, scheduled_rate
 from cutaway.training.shards import local, shaped_like
@@ -170,6 +172,11 @@ class Trainer:
             partial(self._loss, batch, question)
             for batch, question in zip(batches, questions, strict=True)
         ]
+        plain = self.settings.compile or is_explicit()
+        with nullcontext() if plain else quick_layers(self.model):
+            return self._computed(batches, work)
+
+    def _computed(self, batches: list[Batch], work: Sequence[Callable[[], Tensor]]) -> list[Tensor]:
         beside = self._beside
         if beside and beside.workers > 1 and not is_watched():
             return beside.gradients(work, list(self.named.values()))

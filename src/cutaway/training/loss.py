@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from cutaway.training.products import product, quick
+
 # Logits made at once: on a processor 8 MB, which stay in its cache; elsewhere 256 MB, for which a
 # batch of 4,096 tokens and 16,000 pieces is one chunk: a GPU loses by many small kernels.
 CHUNK_CELLS = {"cpu": 2**21}
@@ -87,12 +89,17 @@ class _Gradients:
         self.table_sum = table.sum(0)  # (D,)
         self.table_mean = self.table_sum.float() / len(table)
         self.bias_mean = 0.0 if bias is None else bias.mean()
-        self.of_table = torch.zeros_like(table)
+        self.quick = quick(table) and kind == table.dtype
+        shape = reversed(table.shape) if self.quick else table.shape
+        self.of_table = table.new_zeros(*shape)  # (V, D); transposed where that is quicker
         self.of_bias = None if bias is None else torch.zeros_like(bias)
 
     def distribution(self, chunk: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (n, V), their softmax (n, V) and the logarithm of its denominator (n,)."""
-        logits = F.linear(chunk.to(self.kind), self.weights, self.weights_bias).float()
+        if self.quick:
+            logits = product(chunk, self.weights, self.weights_bias)
+        else:
+            logits = F.linear(chunk.to(self.kind), self.weights, self.weights_bias).float()
         probabilities = torch.softmax(logits, dim=-1)
         # The largest p is at least 1/V: its logarithm loses nothing, unlike that of a small p.
         log_sum = logits.amax(-1) - probabilities.amax(-1).log()
@@ -115,18 +122,27 @@ class _Gradients:
             gradient.scatter_add_(-1, wanted, gold)
         if self.of_bias is not None:
             self.of_bias += gradient.sum(0)
+        constant = share * self.spread * self.table_sum
+        if self.quick:
+            self.of_table += product(chunk.T, gradient.T)
+            return product(gradient, self.weights.T) - constant
         gradient = gradient.to(self.kind)
         if self.kind == self.of_table.dtype:
             self.of_table.addmm_(gradient.T, chunk)
         else:
             self.of_table += gradient.T @ chunk.to(self.kind)
-        return gradient @ self.weights - share * self.spread * self.table_sum
+        return gradient @ self.weights - constant
 
     def close(self, states: Tensor, share: float = 1.0) -> None:
         """Subtract what the constant −share · ε/V at all positions adds to table and bias."""
-        self.of_table -= share * self.spread * states.sum(0)
+        constant = share * self.spread * states.sum(0)  # (D,)
+        self.of_table -= constant.unsqueeze(-1) if self.quick else constant
         if self.of_bias is not None:
             self.of_bias -= share * self.spread * len(states)
+
+    def table(self) -> Tensor:  # (V, D)
+        """The gradient of the table."""
+        return self.of_table.T.contiguous() if self.quick else self.of_table
 
 
 class _ProjectedLoss(torch.autograd.Function):
@@ -152,7 +168,7 @@ class _ProjectedLoss(torch.autograd.Function):
             total += gradients.loss(chunk, logits, log_sum, wanted)
             states_gradient[rows] = gradients.add(chunk, probabilities, wanted)
         gradients.close(states)
-        ctx.save_for_backward(states_gradient, gradients.of_table, gradients.of_bias)
+        ctx.save_for_backward(states_gradient, gradients.table(), gradients.of_bias)
         return total
 
     @staticmethod
@@ -260,9 +276,7 @@ class _PairedLoss(torch.autograd.Function):
             second_gradient[rows] = gradients.add(other, q_gradient, wanted, b)
         gradients.close(first, a)
         gradients.close(second, b)
-        ctx.save_for_backward(
-            first_gradient, second_gradient, gradients.of_table, gradients.of_bias
-        )
+        ctx.save_for_backward(first_gradient, second_gradient, gradients.table(), gradients.of_bias)
         return total
 
     @staticmethod
