@@ -58,7 +58,7 @@ def changed(variant: str) -> Iterator[None]:
         with mock.patch("cutaway.model.dropout.Dropout.forward", torch_dropout):
             yield
     elif variant == MKL:
-        with mock.patch("cutaway.training.products.is_quicker", lambda: False):
+        with mock.patch("cutaway.training.products.is_quicker", return_value=False):
             yield
     else:
         yield

@@ -61,10 +61,23 @@ def train(
         config = settings
     else:
         config = RunConfig.from_tables({name: dict(table) for name, table in settings.items()})
+    validate = validator(config.train.validation_beam)
+    if config.train.diversify:
+        from cutaway.decode.batch_translator import BatchTranslator
+        from cutaway.training.diversify import diversified
+
+        config = diversified(
+            config,
+            Path(out),
+            translator=lambda folder, language: BatchTranslator(folder, language=language).texts,
+            validate=validate,
+            watch=watch,
+            allow_changes=allow_changes,
+        )
     return run(
         config,
         Path(out),
-        validate=validator(config.train.validation_beam),
+        validate=validate,
         watch=watch,
         allow_changes=allow_changes,
         at_once=at_once,

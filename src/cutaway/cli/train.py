@@ -87,6 +87,7 @@ def train(
     epochs: Annotated[int | None, sets(TrainConfig, "epochs", panel=Recipe)] = None,
     tokens: Annotated[int | None, sets(TrainConfig, "tokens", panel=Recipe)] = None,
     learning_rate: Annotated[float | None, sets(TrainConfig, "learning_rate", panel=Recipe)] = None,
+    diversify: Annotated[int | None, sets(TrainConfig, "diversify", panel=Recipe)] = None,
     seed: Annotated[int | None, sets(TrainConfig, "seed", panel=Recipe)] = None,
     skip_nonfinite: Annotated[int | None, sets(TrainConfig, "skip_nonfinite", panel=Recipe)] = None,
     set_: Annotated[
@@ -134,7 +135,7 @@ def train(
             tokens=tokens, learning_rate=learning_rate, seed=seed, patience=patience,
             stop_on=stop_on, threads=threads, keep=20 if watch and keep is None else keep,
             device=device, compile=compile_, parallel=parallel, tensorboard=tensorboard,
-            private=private, skip_nonfinite=skip_nonfinite,
+            private=private, skip_nonfinite=skip_nonfinite, diversify=diversify,
         ),
     }  # fmt: skip
     if port is not None and not watch:

@@ -173,6 +173,11 @@ class TrainConfig(Config):
     word_dropout: float = setting(
         0.0, "share of input tokens, of source and target, whose embedding is zero; 0: none"
     )
+    diversify: int = setting(
+        0,
+        "data diversification: so many models of each direction are trained first, and the last "
+        "one learns from their translations of the corpus too; 0: none",
+    )
     ema: float = setting(
         0.999, "decay of the moving average of the weights, which is what is saved; 0: no average"
     )
@@ -219,7 +224,7 @@ class TrainConfig(Config):
             "updates", "epochs", "learning_rate", "warmup", "weight_decay", "clip", "r_drop",
             "sim_cut", "average", "validate_every", "patience", "save_minutes", "keep",
             "keep_states", "threads", "seed", "grow", "skip_nonfinite", "accumulate",
-            "parts",
+            "parts", "diversify",
         ):  # fmt: skip
             at_least(f"train.{name}", getattr(self, name), 0)
         for name in (

@@ -80,6 +80,14 @@ def chosen_epochs(pairs: int, updates_per_epoch: int) -> int:
     return max(by_rows, math.ceil(LEAST_UPDATES / updates_per_epoch))
 
 
+def teacher_epochs(pairs: int) -> int:
+    """Passes of a teacher of `diversify`, whose translations need not be the best; 0: as usual.
+
+    Half of what the corpus would get, unless it is so small that updates decide.
+    """
+    return round(650_000 / pairs) if pairs >= 2 * ENOUGH_PAIRS else 0
+
+
 def described(epochs: int, updates: int, tokens: int) -> str:
     """What a length that was chosen means, and what is usual."""
     text = f"{epochs} epochs chosen: {updates:,} updates of up to {tokens:,} tokens per side"
