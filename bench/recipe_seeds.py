@@ -82,15 +82,30 @@ def run(words: list[str]) -> str:
 
 
 def spent(out: Path) -> tuple[int, float]:
-    """Updates of the run, and minutes from each start of it to the last event before the next."""
-    text = (out.with_name(f"{out.name}.run") / "timing.jsonl").read_text(encoding="utf-8")
+    """Updates of the run, and the minutes that it and its teachers took, translating included."""
+    run = out.with_name(f"{out.name}.run")
+    updates, seconds = trained(run)
+    teachers = run / "diversify"
+    seconds += sum(trained(file.parent)[1] for file in teachers.glob("*.run/timing.jsonl"))
+    if (teachers / "timing.jsonl").is_file():
+        seconds += sum(line["seconds"] for line in lines(teachers / "timing.jsonl"))
+    return updates, seconds / 60
+
+
+def trained(run: Path) -> tuple[int, float]:
+    """Updates of one run, and seconds from each start of it to the last event before the next."""
     seconds, begun, last, updates = 0.0, 0.0, 0.0, 0
-    for line in map(json.loads, text.splitlines()):
+    for line in lines(run / "timing.jsonl"):
         if line["event"] in ("started", "resumed"):
             seconds += last - begun
             begun = line["time"]
         last, updates = line["time"], line.get("update", updates)
-    return updates, (seconds + last - begun) / 60
+    return updates, seconds + last - begun
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def table(rows: list[dict[str, Any]]) -> str:

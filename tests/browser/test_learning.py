@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cutaway.artifact.places import run_folder, teachers_folder
 from cutaway.decode import Translator
 from cutaway.serve.app import create_app
 from cutaway.serve.listening import bound
@@ -153,3 +154,22 @@ def test_snapshots_are_scrubbed(watched: Watched, served: tuple[str, Session]) -
     page.wait_for_function(
         "text => document.querySelector('#translation')?.textContent === text", arg=expected
     )
+
+
+def test_a_teacher_is_shown_until_the_model_itself_begins(watched: Watched, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    teacher = run_folder(teachers_folder(out) / "backward-1")
+    teacher.mkdir(parents=True)
+    line = {"update": 31, "loss": 2.0, "samples": [["Ein Haus.", "A house.", "a a"]]}
+    (teacher / "log.jsonl").write_text(json.dumps(line) + "\n")
+    page = watched.page
+    with bound("127.0.0.1", 0) as listening:
+        app = create_app(folder=out, progress=Progress(out, under_way=True))
+        server = Server(app, listening).start()
+        watched.go(f"{server.url}#/learn?lang=en")
+        page.wait_for_selector("cut-learn > .hint:text('Teacher backward-1 has learnt from 31')")
+        assert "a a" in page.inner_text(".samples")
+        (run_folder(out) / "run.json").write_text("{}")
+        (run_folder(out) / "log.jsonl").write_text('{"update": 7, "loss": 1.0}\n')
+        page.wait_for_selector("cut-learn > .hint:text('Learning: step 7')")
+        server.stop()

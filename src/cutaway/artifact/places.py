@@ -12,6 +12,11 @@ def run_folder(out: Path) -> Path:
     return out.with_name(out.name + ".run")
 
 
+def teachers_folder(out: Path) -> Path:
+    """The folder in it where data diversification keeps its teachers and their translations."""
+    return run_folder(out) / "diversify"
+
+
 def snapshot_folder(out: Path | None) -> Path | None:
     """Where a model's snapshots are: its run has them first, its folder from the next validation.
 

@@ -93,9 +93,10 @@ class LiveView:
         match event:
             case Note(text, warning):
                 self.console.print(Text(text, style="yellow" if warning else "dim"))
-            case Started():
+            case Started():  # a run, or one of its teachers
                 self.updates = event.updates
                 self.heading = started(event)
+                self.losses, self.scores, self.samples = [], [], []
             case Updated():
                 self._updated(event)
             case Validated():

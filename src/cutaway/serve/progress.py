@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cutaway.artifact.places import ended, run_folder, snapshot_folder
+from cutaway.artifact.places import ended, run_folder, snapshot_folder, teachers_folder
 from cutaway.artifact.snapshots import read_index
 from cutaway.training.journal import log_lines
 
@@ -58,6 +58,7 @@ class Progress:
                 outputs[source] = output
         return {
             "running": self.running(),
+            "teacher": self._teacher(),
             "step": step,
             "curves": {name: points for name, points in curves.items() if points},
             "samples": samples,
@@ -65,10 +66,23 @@ class Progress:
         }
 
     def _log(self) -> Path | None:
-        for place in (self.run, self.folder):
+        """The run's log, before it begins the latest teacher's; without a run the folder's own."""
+        for place in (self.run, *self._teachers(), self.folder):
             if place is not None and (place / "log.jsonl").is_file():
                 return place / "log.jsonl"
         return None
+
+    def _teachers(self) -> list[Path]:
+        """Runs of the models that teach this one, the latest first; none once it learns itself."""
+        if self.folder is None or self.run is None or (self.run / "run.json").is_file():
+            return []
+        logs = teachers_folder(self.folder).glob("*.run/log.jsonl")
+        return [log.parent for log in sorted(logs, key=lambda log: -log.stat().st_mtime)]
+
+    def _teacher(self) -> str:
+        """The name of the teacher whose log is read, empty if it is the run's own."""
+        teachers = self._teachers()
+        return teachers[0].stem if teachers else ""
 
 
 def snapshots(folder: Path | None) -> list[dict[str, Any]]:

@@ -10,11 +10,14 @@ teacher knows both directions. Kept in OUT.run/diversify:
     validation.jsonl          what was given or held out, so that no training sees it
     forward-1, backward-1, …  model folders of the teachers, and their runs
     forward-1.forward.part-1.HASH.jsonl, …   translations by the teacher of that hash
+    timing.jsonl              seconds that translating took
     begun.json                what the teachers learn from and how: a change is refused
 """
 
 import hashlib
 import json
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +25,7 @@ from typing import Any
 
 from cutaway.artifact.files import sha256
 from cutaway.artifact.lock import held
-from cutaway.artifact.places import finished, refuse_foreign, run_folder
+from cutaway.artifact.places import finished, refuse_foreign, run_folder, teachers_folder
 from cutaway.config import DataConfig, RunConfig, TrainConfig
 from cutaway.corpus.parts import Part, Rows
 from cutaway.corpus.writing import write_pairs
@@ -71,7 +74,7 @@ def diversified(
     """
     _refuse(config)
     refuse_foreign(out, run_folder(out))
-    place = run_folder(out) / "diversify"
+    place = teachers_folder(out)
     with held(run_folder(out)):
         corpus = _read(config, place, watch)
         _begin(config, corpus, place, allow_changes)
@@ -96,7 +99,7 @@ def _refuse(config: RunConfig) -> None:
         f"the task {config.train.task!r}": config.train.task != "translate",
         "a store, which has no texts": bool(config.data.store),
         "a model to start from (--from)": bool(config.train.start_from),
-        "several processes": _processes() > 1,
+        "several processes": int(os.environ.get("WORLD_SIZE") or 1) > 1,
     }
     for reason, holds in reasons.items():
         if holds:
@@ -104,12 +107,6 @@ def _refuse(config: RunConfig) -> None:
                 f"train.diversify is {config.train.diversify} with {reason}; expected pairs in "
                 f"files and one process: set train.diversify to 0"
             )
-
-
-def _processes() -> int:
-    import os
-
-    return int(os.environ.get("WORLD_SIZE", "1") or 1)
 
 
 def _read(config: RunConfig, place: Path, watch: Watch) -> Corpus:
@@ -195,10 +192,9 @@ def _settings(
     vocabulary = config.tokenizer.vocabulary or chosen_vocabulary(pairs)
     own: TrainConfig = replace(config.train, diversify=0)
     if teacher:
-        changes: dict[str, Any] = {"keep": 0, "keep_states": 0, "tensorboard": False}
+        own = replace(own, seed=own.seed + teacher - 1, keep=0, keep_states=0, tensorboard=False)
         if not (own.epochs or own.updates):
-            changes["epochs"] = teacher_epochs(pairs)
-        own = replace(own, seed=own.seed + teacher - 1, **changes)
+            own = replace(own, epochs=teacher_epochs(pairs))
     return replace(
         config,
         data=data,
@@ -237,9 +233,13 @@ def _translations(
             language = None
             if config.data.both_ways and part.languages:
                 language = part.languages[1 if way == "forward" else 0]
+            begun = time.monotonic()
             with Interrupts() as interrupts:
                 each = _in_chunks(translator(teacher, language), interrupts)
                 write_pairs(file, _translated(part.rows, way, each))
+            line = {"file": file.name, "seconds": round(time.monotonic() - begun, 3)}
+            with (teacher.parent / "timing.jsonl").open("a", encoding="utf-8") as timing:
+                timing.write(json.dumps(line) + "\n")
         found.append(_source(file, part))
     return found
 

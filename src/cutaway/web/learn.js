@@ -87,10 +87,12 @@ export class LearnElement extends HTMLElement {
     info.snapshots = run.snapshots;
     this.app.bar.grown(run.snapshots ?? []);
     this.toggleAttribute("data-mute", run.step > 0 && !run.translates);
-    const key = run.running ? "learn.running" : "learn.done";
+    const begun = run.running ? "learn.running" : "learn.done";
+    const key = run.translates || run.step ? begun : "learn.preparing";
     fill(
       this.state,
-      t(run.translates || run.step ? key : "learn.preparing", {
+      t(run.teacher ? "learn.teacher" : key, {
+        name: run.teacher,
         step: whole(run.step ?? 0, locale())
       })
     );
