@@ -83,9 +83,9 @@ def chosen_epochs(pairs: int, updates_per_epoch: int) -> int:
 def teacher_epochs(pairs: int) -> int:
     """Passes of a teacher of `diversify`, whose translations need not be the best; 0: as usual.
 
-    Half of what the corpus would get, unless it is so small that updates decide.
+    Two fifths of what the corpus would get, unless it is so small that updates decide.
     """
-    return round(650_000 / pairs) if pairs >= 2 * ENOUGH_PAIRS else 0
+    return round(520_000 / pairs) if pairs >= 2 * ENOUGH_PAIRS else 0
 
 
 def described(epochs: int, updates: int, tokens: int) -> str:
