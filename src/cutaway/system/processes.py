@@ -40,6 +40,16 @@ def processors() -> int:
     return min(there, int(asked)) if asked.isdecimal() and int(asked) else there
 
 
+def maker() -> str:
+    """Who made the processor, as "AuthenticAMD"; empty where the system does not say."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "vendor_id":
+                return value.strip()
+    return ""
+
+
 def lower_priority(steps: int) -> None:
     """Let other processes go first; Windows does so when the process is started."""
     if hasattr(os, "nice"):

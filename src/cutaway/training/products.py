@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,8 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cutaway.model.attention import is_explicit
-
-PROCESSOR = Path("/proc/cpuinfo")
+from cutaway.system.processes import maker
 
 
 @cache
@@ -31,10 +29,7 @@ def is_quicker() -> bool:
         return False
     if not (torch._C._has_mkldnn and torch._C.has_mkl):
         return False
-    try:
-        return "AuthenticAMD" in PROCESSOR.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
+    return maker() == "AuthenticAMD"
 
 
 def quick(*tensors: Tensor) -> bool:
