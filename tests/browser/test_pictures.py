@@ -154,7 +154,7 @@ def test_words_numbers_and_matrices_are_found(
         page.wait_for_function(
             "at => new URLSearchParams(location.hash.split('?')[1]).get('at') === at", arg=wanted
         )
-        assert page.locator("dialog.find").count() == 0
+        page.wait_for_selector("dialog.find", state="detached")
     page.click("#find")
     page.fill("#find-text", "xyzzy")
     page.wait_for_selector(".found .hint")

@@ -5,6 +5,7 @@ of the model in each process, FSDP2 a shard. Two processes give, bit for bit, wh
 accumulates two batches: dropout depends on the batch alone, and a sum of two has no order.
 """
 
+import gc
 import hashlib
 import json
 import os
@@ -64,10 +65,15 @@ class Processes:
         )
 
     def leave(self) -> None:
-        """Leave the process group."""
+        """Leave the process group.
+
+        Whoever holds it last waits for its threads, and these for the interpreter: a wrapped model
+        that was freed later has been seen to wait for ever, once in many runs.
+        """
         import torch.distributed as dist
 
         if self.world > 1 and dist.is_initialized():
+            gc.collect()
             dist.destroy_process_group()
 
     @property

@@ -76,7 +76,10 @@ def train(
                     run.watch(
                         Note(f"the last run here was cut off: {in_words(stale)} did not end it")
                     )
-                return run.to_the_end(allow_changes, at_once)
+                try:
+                    return run.to_the_end(allow_changes, at_once)
+                finally:
+                    run.let_go()
     finally:
         processes.leave()
 
@@ -153,6 +156,11 @@ class Run:
             raise
         self.outputs.saved()
         return self.outputs.finish()
+
+    def let_go(self) -> None:
+        """Drop the module that spans the processes, which must be gone before they part."""
+        if trainer := getattr(self, "trainer", None):
+            trainer.wrapped = trainer.objective
 
     def _train(self) -> None:
         trainer, progress, outputs = self.trainer, self.trainer.progress, self.outputs
