@@ -52,6 +52,32 @@ def test_a_linear_layer_and_its_gradients_are_those_of_torch(
         assert one.is_contiguous()
 
 
+@given(rows=SIZES, inputs=SIZES, outputs=SIZES, biased=st.booleans(), seed=st.integers(0, 99))
+def test_a_rounded_layer_and_its_gradients_are_products_of_rounded_operands(
+    rows: int, inputs: int, outputs: int, biased: bool, seed: int
+) -> None:
+    """Each is computed here from operands rounded to bfloat16, in float64."""
+    torch.manual_seed(seed)
+    layer = nn.Linear(inputs, outputs, bias=biased)
+    states = torch.randn(2, rows, inputs, requires_grad=True)
+    given = torch.randn(2, rows, outputs)
+    found = products.linear(layer, states, torch.bfloat16)
+    assert found.dtype == torch.float32
+    wanted = [states, *layer.parameters()]
+    gradients = torch.autograd.grad(found, wanted, given)
+    x, w, g = (one.detach().bfloat16().double() for one in (states, layer.weight, given))
+    b = layer.bias.detach().bfloat16().double() if biased else 0.0
+    expected = [x @ w.T + b, g @ w, g.flatten(0, 1).T @ x.flatten(0, 1), given.sum((0, 1))]
+    for one, other in zip((found.detach(), *gradients), expected, strict=False):
+        scale = float(other.abs().max())
+        torch.testing.assert_close(one.double(), other.double(), rtol=0.01, atol=0.01 * scale)
+        assert one.dtype == torch.float32
+    with explicit():
+        torch.testing.assert_close(
+            products.linear(layer, states, torch.bfloat16), found, rtol=0.01, atol=0.01
+        )
+
+
 @given(rows=SIZES, left=SIZES, right=SIZES)
 def test_crossed_is_the_product_over_rows(rows: int, left: int, right: int) -> None:
     torch.manual_seed(rows)
@@ -85,6 +111,38 @@ def test_losses_and_their_gradients_are_those_of_torch(
     monkeypatch.setattr(products, "is_quicker", lambda: True)
     for one, other in zip(computed(), expected, strict=True):
         assert_near(one, other)
+
+
+@pytest.mark.parametrize("quicker", [True, False])
+@pytest.mark.parametrize("way", ["plain", "r-drop", "simcut"])
+def test_rounded_losses_are_near_those_of_float32(
+    monkeypatch: pytest.MonkeyPatch, way: str, quicker: bool
+) -> None:
+    """Operands within 2⁻⁹ of their size: gradients within some hundredths of the largest."""
+    monkeypatch.setattr(products, "is_quicker", lambda: quicker)
+    torch.manual_seed(3)
+    first, second = (torch.randn(97, 13, requires_grad=True) for _ in range(2))
+    table = torch.randn(1009, 13).mul_(0.3).requires_grad_()
+    bias = torch.randn(1009).requires_grad_()
+    gold = torch.randint(0, 1009, (97,))
+
+    def computed(kind: torch.dtype | None) -> list[Tensor]:
+        answers = (table, bias, gold, 0.1)
+        if way == "plain":
+            loss = projected_loss(first, *answers, kind)
+        else:
+            two = two_pass_loss if way == "r-drop" else cut_off_loss
+            loss = two(first, second, *answers, 3.0, kind)
+        wanted = (first, second, table, bias)
+        gradients = torch.autograd.grad(loss, wanted, allow_unused=True)
+        return [loss.detach(), *(one for one in gradients if one is not None)]
+
+    expected = computed(None)
+    found = computed(torch.bfloat16)
+    assert not torch.equal(found[1], expected[1])
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == torch.float32
+        torch.testing.assert_close(one, other, rtol=0.0, atol=0.02 * float(other.abs().max()))
 
 
 @pytest.mark.usefixtures("quicker")

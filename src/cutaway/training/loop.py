@@ -14,7 +14,6 @@ from torch import Tensor
 from cutaway.config import RunConfig
 from cutaway.corpus import Batch
 from cutaway.errors import CheckpointError
-from cutaway.model.attention import is_explicit
 from cutaway.model.dropout import drawing
 from cutaway.training.events import Updated, Watch
 from cutaway.training.initial import DROPOUT, freeze_unused, initial_model, mix
@@ -69,14 +68,19 @@ class Trainer:
                 if side is not None:
                     side.compile(dynamic=True)
         self.precision = choose_precision(self.settings, device, watch, processes)
-        self.objective = Objective(self.model, self.settings, prepared.tokenizer.tags)
+        # On a processor only the operands of products are rounded, unless torch compiles them.
+        by_autocast = device.type != "cpu" or self.settings.compile
+        self.autocast = by_autocast and self.precision != torch.float32
+        self.products = None if by_autocast or self.precision == torch.float32 else self.precision
+        tags = prepared.tokenizer.tags
+        self.objective = Objective(self.model, self.settings, tags, self.products)
         self.wrapped = processes.wrap(self.objective, device)
         self.named = {
             name: parameter
             for name, parameter in self.model.named_parameters()
             if parameter.requires_grad
         }
-        self.optimizer = make_optimizer(self.named.items(), self.settings)
+        self.optimizer = make_optimizer(self.named.items(), self.settings, self.products)
         self.average = MovingAverage(self.named, self.settings.ema) if self.settings.ema else None
         self.order = Order(prepared, config, processes)
         self._beside = SideBySide(self.order.mine) if self._may_be_side_by_side() else None
@@ -172,8 +176,7 @@ class Trainer:
             partial(self._loss, batch, question)
             for batch, question in zip(batches, questions, strict=True)
         ]
-        plain = self.settings.compile or is_explicit()
-        with nullcontext() if plain else quick_layers(self.model):
+        with nullcontext() if self.settings.compile else quick_layers(self.model, self.products):
             return self._computed(batches, work)
 
     def _computed(self, batches: list[Batch], work: Sequence[Callable[[], Tensor]]) -> list[Tensor]:
@@ -192,10 +195,9 @@ class Trainer:
 
     def _loss(self, batch: Batch, question: TaskBatch) -> Tensor:
         """The summed loss of one batch, with the dropout of its place in the run."""
-        rounded = self.precision != torch.float32
         with (
             drawing(self._draw(batch)),
-            torch.autocast(self.device.type, self.precision, enabled=rounded),
+            torch.autocast(self.device.type, self.precision, enabled=self.autocast),
         ):
             loss: Tensor = self.wrapped(question)
         return loss

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cutaway.training.products import product, quick
+from cutaway.training.products import product, quick, rounds_in_hardware
 
 # Logits made at once: on a processor 8 MB, which stay in its cache; elsewhere 256 MB, for which a
 # batch of 4,096 tokens and 16,000 pieces is one chunk: a GPU loses by many small kernels.
@@ -40,14 +40,16 @@ def projected_loss(
     bias: Tensor | None,  # (V,)
     gold: Tensor,  # (N,)
     smoothing: float,
+    kind: torch.dtype | None = None,
 ) -> Tensor:  # scalar: the sum over positions
     """The sum of `smoothed_cross_entropy` of the projected states, never holding all logits.
 
     With s = ε/V the gradient of the logits is p − s − (1 − ε) · one-hot(gold); the constant s
     reaches the parameters through sums alone, so no pass over the vocabulary is spent on it.
+    Operands of the products are rounded to `kind`, or to autocast's type, where that is on.
     """
     if torch.is_grad_enabled():
-        kind = product_type(states)
+        kind = kind or product_type(states)
         with torch.autocast(states.device.type, enabled=False):
             loss: Tensor = _ProjectedLoss.apply(states, table, bias, gold, smoothing, kind)  # type: ignore[no-untyped-call]
         return loss
@@ -89,7 +91,8 @@ class _Gradients:
         self.table_sum = table.sum(0)  # (D,)
         self.table_mean = self.table_sum.float() / len(table)
         self.bias_mean = 0.0 if bias is None else bias.mean()
-        self.quick = quick(table) and kind == table.dtype
+        rounded = kind == torch.bfloat16 and rounds_in_hardware()
+        self.quick = quick(table) and (kind == table.dtype or rounded)
         shape = reversed(table.shape) if self.quick else table.shape
         self.of_table = table.new_zeros(*shape)  # (V, D); transposed where that is quicker
         self.of_bias = None if bias is None else torch.zeros_like(bias)
@@ -97,7 +100,7 @@ class _Gradients:
     def distribution(self, chunk: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (n, V), their softmax (n, V) and the logarithm of its denominator (n,)."""
         if self.quick:
-            logits = product(chunk, self.weights, self.weights_bias)
+            logits = product(chunk.to(self.kind), self.weights, self.weights_bias).float()
         else:
             logits = F.linear(chunk.to(self.kind), self.weights, self.weights_bias).float()
         probabilities = torch.softmax(logits, dim=-1)
@@ -123,10 +126,10 @@ class _Gradients:
         if self.of_bias is not None:
             self.of_bias += gradient.sum(0)
         constant = share * self.spread * self.table_sum
-        if self.quick:
-            self.of_table += product(chunk.T, gradient.T)
-            return product(gradient, self.weights.T) - constant
         gradient = gradient.to(self.kind)
+        if self.quick:
+            self.of_table += product(chunk.to(self.kind).T, gradient.T)
+            return product(gradient, self.weights.T) - constant
         if self.kind == self.of_table.dtype:
             self.of_table.addmm_(gradient.T, chunk)
         else:
@@ -188,13 +191,14 @@ def two_pass_loss(
     gold: Tensor,  # (N,)
     smoothing: float,
     weight: float,
+    kind: torch.dtype | None = None,
 ) -> Tensor:
     """R-Drop: the mean loss of two passes and how far apart their distributions are, summed.
 
     ½ (loss₁ + loss₂) + α/4 · (KL(p₁‖p₂) + KL(p₂‖p₁))
     """
     shares = (0.5, 0.5, weight / 4, weight / 4)
-    return _paired_loss(first, second, table, bias, gold, smoothing, shares)
+    return _paired_loss(first, second, table, bias, gold, smoothing, shares, kind)
 
 
 def cut_off_loss(
@@ -205,13 +209,14 @@ def cut_off_loss(
     gold: Tensor,  # (N,)
     smoothing: float,
     weight: float,
+    kind: torch.dtype | None = None,
 ) -> Tensor:
     """SimCut: the loss of the whole input, and how far the cut-off one's distribution is from it.
 
     loss + α · KL(p‖p_cut), summed. Gradients flow through both distributions, which the authors
     found to matter (Gao et al. 2022, "Bi-SimCut").
     """
-    return _paired_loss(whole, cut, table, bias, gold, smoothing, (1.0, 0.0, weight, 0.0))
+    return _paired_loss(whole, cut, table, bias, gold, smoothing, (1.0, 0.0, weight, 0.0), kind)
 
 
 Shares = tuple[float, float, float, float]  # of loss₁, loss₂, KL(p₁‖p₂) and KL(p₂‖p₁)
@@ -225,9 +230,10 @@ def _paired_loss(
     gold: Tensor,
     smoothing: float,
     shares: Shares,
+    kind: torch.dtype | None,
 ) -> Tensor:
     """a · loss₁ + b · loss₂ + u · KL(p₁‖p₂) + v · KL(p₂‖p₁), summed over positions."""
-    kind = product_type(first)
+    kind = kind or product_type(first)
     with torch.autocast(first.device.type, enabled=False):
         loss: Tensor = _PairedLoss.apply(  # type: ignore[no-untyped-call]
             first, second, table, bias, gold, smoothing, shares, kind

@@ -21,14 +21,21 @@ class Muon(torch.optim.Optimizer):
     """Momentum whose direction is replaced by the nearest orthogonal matrix.
 
     m ← β m + (1 − β) g,  u = (1 − β) g + β m,  W ← W − rate · 0.2 √max(rows, columns) · U Vᵀ
-    where u = U Σ Vᵀ. Equal shapes are computed as one stack, in float32: torch's own Muon takes
-    one matrix at a time, in bfloat16, which is slow on processors without it.
+    where u = U Σ Vᵀ. Equal shapes are computed as one stack, their products rounded to the type
+    `products` if given: torch's own Muon takes one matrix at a time, in bfloat16, which is slow on
+    processors without it.
     """
 
     def __init__(
-        self, matrices: Iterable[nn.Parameter], *, momentum: float, weight_decay: float
+        self,
+        matrices: Iterable[nn.Parameter],
+        *,
+        momentum: float,
+        weight_decay: float,
+        products: torch.dtype | None = None,
     ) -> None:
         defaults = {"lr": 0.0, "momentum": momentum, "weight_decay": weight_decay}
+        self.products = products
         super().__init__(list(matrices), defaults)
 
     @torch.no_grad()
@@ -50,7 +57,7 @@ class Muon(torch.optim.Optimizer):
             for shape in dict.fromkeys(matrix.shape for matrix in trained):
                 places = [i for i, matrix in enumerate(trained) if matrix.shape == shape]
                 stack = torch.stack([whole(directions[i]) for i in places])  # (n, rows, columns)
-                steps = orthogonal(stack)
+                steps = orthogonal(stack, self.products)
                 factor = rate * ADAM_SIZE * max(shape) ** 0.5
                 torch._foreach_sub_(
                     [trained[i] for i in places],
@@ -59,7 +66,9 @@ class Muon(torch.optim.Optimizer):
                 )
 
 
-def orthogonal(stack: Tensor) -> Tensor:  # (n, rows, columns) → (n, rows, columns)
+def orthogonal(  # (n, rows, columns) → (n, rows, columns)
+    stack: Tensor, products: torch.dtype | None = None
+) -> Tensor:
     """U Vᵀ of each matrix U Σ Vᵀ, about: singular values end between 0.7 and 1.2.
 
     X ← a X + (b X Xᵀ + c (X Xᵀ)²) X, five times, from X of Frobenius norm 1.
@@ -67,10 +76,11 @@ def orthogonal(stack: Tensor) -> Tensor:  # (n, rows, columns) → (n, rows, col
     tall = stack.shape[-2] > stack.shape[-1]
     states = stack.mT if tall else stack
     states = states / states.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
+    states = states.to(products or stack.dtype)
     a, b, c = COEFFICIENTS
     for _ in range(ROUNDS):
         squares = states @ states.mT
         factors = torch.baddbmm(squares, squares, squares, beta=b, alpha=c)
         states = torch.baddbmm(states, factors, states, beta=a)
     found: Tensor = states.mT if tall else states
-    return found
+    return found.to(stack.dtype)

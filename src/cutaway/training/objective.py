@@ -99,6 +99,7 @@ class Objective(nn.Module):
         model: Transformer,
         settings: TrainConfig,
         tags: Sequence[int] = (),  # ids that say what is wanted, such as <2fr>: never cut off
+        products: torch.dtype | None = None,  # type their operands are rounded to, if any
     ) -> None:
         super().__init__()
         self.model = model
@@ -109,6 +110,7 @@ class Objective(nn.Module):
         self.cut_share = settings.cut_share
         self.word_dropout = settings.word_dropout
         self.tags = tuple(tags)
+        self.products = products
 
     def forward(self, question: TaskBatch) -> Tensor:
         """The summed loss of one batch."""
@@ -121,14 +123,14 @@ class Objective(nn.Module):
         gold = question.gold.flatten().index_select(0, places)
         dropped = self.word_dropout if self.training else 0.0
         states = self._states(question, places, dropped)  # (N, D)
-        table, bias = self.model.output_weights()
+        answers = (*self.model.output_weights(), gold, smoothing)
         if self.training and self.r_drop:
             second = self._states(question, places, dropped)
-            return two_pass_loss(states, second, table, bias, gold, smoothing, self.r_drop)
+            return two_pass_loss(states, second, *answers, self.r_drop, self.products)
         if self.training and self.sim_cut:
             cut = self._states(question, places, self.cut_share)
-            return cut_off_loss(states, cut, table, bias, gold, smoothing, self.sim_cut)
-        return projected_loss(states, table, bias, gold, smoothing)
+            return cut_off_loss(states, cut, *answers, self.sim_cut, self.products)
+        return projected_loss(states, *answers, self.products)
 
     def _states(self, question: TaskBatch, places: Tensor, cut: float) -> Tensor:
         """The model's states where an answer is asked for; `cut`: share of inputs cut off."""

@@ -68,10 +68,15 @@ class Optimizers(tuple[torch.optim.Optimizer, ...]):
         )
 
 
-def make_optimizer(named: Iterable[tuple[str, nn.Parameter]], settings: TrainConfig) -> Optimizers:
+def make_optimizer(
+    named: Iterable[tuple[str, nn.Parameter]],
+    settings: TrainConfig,
+    products: torch.dtype | None = None,
+) -> Optimizers:
     """Adam, AdamW, or Muon for the matrices of the layers and AdamW for all else.
 
-    Weight decay on matrices only, never on norms, biases or single numbers.
+    Operands of Muon's products are rounded to `products` if given. Weight decay on matrices only,
+    never on norms, biases or single numbers.
     """
     trained = {name: parameter for name, parameter in named if parameter.requires_grad}
     matrices = {
@@ -82,7 +87,12 @@ def make_optimizer(named: Iterable[tuple[str, nn.Parameter]], settings: TrainCon
     parts: list[torch.optim.Optimizer] = []
     if matrices:
         parts.append(
-            Muon(matrices.values(), momentum=settings.momentum, weight_decay=settings.weight_decay)
+            Muon(
+                matrices.values(),
+                momentum=settings.momentum,
+                weight_decay=settings.weight_decay,
+                products=products,
+            )
         )
     parameters = [parameter for name, parameter in trained.items() if name not in matrices]
     groups = [

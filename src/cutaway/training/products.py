@@ -1,8 +1,13 @@
-"""Matrix products by oneDNN where MKL, which torch prefers, leaves half of the processor idle.
+"""Matrix products of training on a processor: by oneDNN, or rounded to bfloat16.
 
-MKL gives its AVX-512 code to Intel's processors only. On others that have AVX-512, oneDNN, which
-torch brings too, is twice as fast with the same float32 (docs/decisions.md). torch sends float32
-products there by an operation without a gradient, so the gradients are written here.
+MKL, which torch prefers, gives its AVX-512 code to Intel's processors only. On others that have
+AVX-512, oneDNN, which torch brings too, is up to twice as fast with the same float32
+(docs/decisions.md). torch sends float32 products there by an operation without a gradient, so the
+gradients are written here.
+
+With `train.precision` bfloat16 the operands of these products are rounded to bfloat16 and all else
+stays float32. torch's autocast also rounds what lies between the products, which costs more than
+the products save.
 """
 
 import os
@@ -32,6 +37,12 @@ def is_quicker() -> bool:
     return maker() == "AuthenticAMD"
 
 
+@cache
+def rounds_in_hardware() -> bool:
+    """Whether oneDNN multiplies bfloat16 on this processor; elsewhere torch does."""
+    return bool(torch._C._has_mkldnn and torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
 def quick(*tensors: Tensor) -> bool:
     """Whether products of these go through oneDNN: plain float32 numbers that nobody records.
 
@@ -43,6 +54,8 @@ def quick(*tensors: Tensor) -> bool:
 
 def product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
     """left · rightᵀ + bias: (n, k), (m, k), (m,) → (n, m). Either may be a transposed view."""
+    if left.dtype == torch.bfloat16 and not rounds_in_hardware():
+        return F.linear(left, right, bias)
     found: Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
     return found
 
@@ -55,39 +68,51 @@ def crossed(left: Tensor, right: Tensor) -> Tensor:
 
 
 class _Linear(torch.autograd.Function):
-    """y = x Wᵀ + b, with its gradients g W, gᵀ x and Σ g."""
+    """y = x Wᵀ + b, with its gradients g W, gᵀ x and Σ g; operands are rounded to `kind`."""
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        rows = states.reshape(-1, states.shape[-1])  # (n, k)
-        ctx.save_for_backward(rows, weight)
+    def forward(
+        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, kind: torch.dtype
+    ) -> Tensor:
+        rows = states.reshape(-1, states.shape[-1]).to(kind)  # (n, k)
+        rounded = weight.to(kind)
+        ctx.save_for_backward(rows, rounded)
         ctx.biased = bias is not None
-        return product(rows, weight, bias).view(*states.shape[:-1], len(weight))
+        found = product(rows, rounded, None if bias is None else bias.to(kind))
+        return found.view(*states.shape[:-1], len(weight)).to(states.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         rows, weight = ctx.saved_tensors
         given = gradients[0]
-        gradient = given.reshape(-1, given.shape[-1])  # (n, m)
+        whole = given.reshape(-1, given.shape[-1])  # (n, m)
+        gradient = whole.to(rows.dtype)
         of_states = product(gradient, weight.T).view(*given.shape[:-1], weight.shape[1])
-        of_weight = crossed(gradient, rows).contiguous()  # (m, k)
-        return of_states, of_weight, gradient.sum(0) if ctx.biased else None
+        of_weight = crossed(gradient, rows).to(given.dtype).contiguous()  # (m, k)
+        of_bias = whole.sum(0) if ctx.biased else None
+        return of_states.to(given.dtype), of_weight, of_bias, None
 
 
-def linear(layer: nn.Linear, states: Tensor) -> Tensor:
-    """What the layer computes, by oneDNN where that is quicker."""
-    if not quick(states, layer.weight):
-        return F.linear(states, layer.weight, layer.bias)
-    found: Tensor = _Linear.apply(states, layer.weight, layer.bias)  # type: ignore[no-untyped-call]
+def linear(layer: nn.Linear, states: Tensor, rounded: torch.dtype | None = None) -> Tensor:
+    """What the layer computes, operands rounded if asked; by oneDNN where that is quicker."""
+    weight, bias = layer.weight, layer.bias
+    if rounded and is_explicit():  # recorded: roundings that a reader sees
+        shift = None if bias is None else bias.to(rounded)
+        return F.linear(states.to(rounded), weight.to(rounded), shift).to(states.dtype)
+    if not rounded and not quick(states, weight):
+        return F.linear(states, weight, bias)
+    kind = rounded or states.dtype
+    found: Tensor = _Linear.apply(states, weight, bias, kind)  # type: ignore[no-untyped-call]
     return found
 
 
 @contextmanager
-def quick_layers(model: nn.Module) -> Iterator[None]:
+def quick_layers(model: nn.Module, rounded: torch.dtype | None = None) -> Iterator[None]:
     """Within this block the linear layers of a model compute by `linear`."""
-    layers = [one for one in model.modules() if type(one) is nn.Linear] if is_quicker() else []
+    changed = rounded or (is_quicker() and not is_explicit())
+    layers = [one for one in model.modules() if type(one) is nn.Linear] if changed else []
     for layer in layers:
-        layer.forward = partial(linear, layer)  # type: ignore[method-assign]
+        layer.forward = partial(linear, layer, rounded=rounded)  # type: ignore[method-assign]
     try:
         yield
     finally:
