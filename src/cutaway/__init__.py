@@ -90,6 +90,7 @@ def load(
     engine: str = "auto",
     device: str = "cpu",
     ensemble: "Sequence[str | Path | ModelFolder]" = (),
+    back: "str | Path | ModelFolder | None" = None,
     tell: Callable[[str], object] = lambda message: None,
 ) -> "Translator":
     """The translator of a model folder: `load(folder).translate(["…"], beam=5)`.
@@ -101,6 +102,7 @@ def load(
     not do is left to the model for that call.
     `ensemble` are further folders with the same vocabulary, which translate together with the
     first: by the mean of their probabilities at each step, in torch.
+    `back` is a folder of the other direction, which `rerank="round-trip"` asks.
     `tell` is called with one line whenever the model is used instead, and why.
     """
     from cutaway.artifact.folder import ModelFolder, open_model_folder
@@ -111,6 +113,7 @@ def load(
     from cutaway.errors import InputError
 
     one_of("engine", engine, _ENGINES)
+    home = None if back is None else load(back, engine=engine, device=device, tell=tell)
     contents, *others = (
         one if isinstance(one, ModelFolder) else open_model_folder(located(one), device=device)
         for one in (folder, *ensemble)
@@ -120,9 +123,9 @@ def load(
 
         if engine in ("ctranslate2", "int8"):
             raise InputError("several models translate together in torch; leave engine out")
-        return Translator(contents, EnsembleEngine([contents, *others]))
+        return Translator(contents, EnsembleEngine([contents, *others]), home)
     if engine == "torch" or contents.config.family != "encoder-decoder":
-        return Translator(contents)
+        return Translator(contents, back=home)
 
     def explain(reason: str) -> None:
         tell(f"the torch engine is used: {reason}")
@@ -131,9 +134,10 @@ def load(
         reason = f"device is {device}" if device != "cpu" else why_not(contents)
         if reason:
             explain(reason)
-            return Translator(contents)
+            return Translator(contents, back=home)
     kind: Literal["int8", "float32"] = "int8" if engine == "int8" else "float32"
-    return Translator(contents, CTranslate2Engine(contents, quantization=kind, tell=explain))
+    fast = CTranslate2Engine(contents, quantization=kind, tell=explain)
+    return Translator(contents, fast, home)
 
 
 def evaluate(

@@ -1,13 +1,17 @@
 """The choice by the way back: of a model of both directions, in both engines."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from cutaway.artifact.folder import ModelFolder
+import cutaway
+from cutaway.artifact.folder import ModelFolder, write_model_folder
+from cutaway.cli.main import app
 from cutaway.decode import CTranslate2Engine, Translator
-from cutaway.decode.rerank import BACK
+from cutaway.decode.round_trip import BACK
 from cutaway.decode.translation import Token
 from cutaway.errors import InputError
 from tests.decode.helpers import trained_folder
@@ -45,6 +49,48 @@ def test_the_hypotheses_are_ordered_by_both_ways(
         assert values == pytest.approx(sorted(values, reverse=True), abs=1e-5)
         moved += after.text != before.text
     assert moved > 0
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_second_model_is_asked_for_the_way_back(
+    folder: ModelFolder, model_path: Path, tmp_path: Path, engine: str
+) -> None:
+    """A model of one direction, and one that knows the other: each by its own `score`."""
+    other = tmp_path / "back"
+    write_model_folder(other, folder)
+    forward = cutaway.load(model_path, engine=engine, back=other)
+    home = Translator(folder)
+    sentences = [f"{text[:-1]}four four !" for text in SENTENCES["fr"]]
+    asked: Any = {"beam": 5, "n_best": 5}
+    for source, after in zip(
+        sentences, forward.translate(sentences, rerank="round-trip", **asked), strict=True
+    ):
+        found = [after.text, *(one.text for one in after.alternatives)]
+        there = forward.score([source] * len(found), found)
+        back = home.score(found, [source] * len(found), language="en")
+        values = [mean(one) + BACK * mean(two) for one, two in zip(there, back, strict=True)]
+        assert values == pytest.approx(sorted(values, reverse=True), abs=1e-5)
+
+
+def test_a_second_model_of_the_wrong_direction_is_refused(model_path: Path) -> None:
+    run = CliRunner().invoke
+    wrong = run(
+        app,
+        [
+            "translate",
+            str(model_path),
+            "one !",
+            "--rerank",
+            "round-trip",
+            "--back",
+            str(model_path),
+        ],
+    )
+    assert wrong.exit_code != 0
+    assert "the model for the way back translates en-fr; expected fr-en" in str(wrong.exception)
+    idle = run(app, ["translate", str(model_path), "one !", "--back", str(model_path)])
+    assert idle.exit_code != 0
+    assert "--back is asked by --rerank round-trip only" in str(idle.exception)
 
 
 def mean(tokens: Sequence[Token]) -> float:

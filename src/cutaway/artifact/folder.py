@@ -89,6 +89,11 @@ class ModelFolder:
         stored: Transformer | Unread = self.__dict__["model"]
         return stored.config
 
+    @property
+    def ways(self) -> tuple[tuple[str, str], ...]:
+        """Every direction it translates in, where languages are known."""
+        return self.directions or ((self.languages,) if self.languages else ())
+
     def arrays(self) -> dict[str, Array]:
         """The weights as they are on disk, or as they would be written there."""
         stored: Transformer | Unread = self.__dict__["model"]
@@ -258,8 +263,7 @@ def _card(folder: ModelFolder, extras: Mapping[str, Path]) -> str:
 
     config = folder.config
     counts = folder.model.parameter_counts()
-    ways = folder.directions or ((folder.languages,) if folder.languages else ())
-    direction = ", ".join(" → ".join(way) for way in ways) or "not stated"
+    direction = ", ".join(" → ".join(way) for way in folder.ways) or "not stated"
     scores = "\n".join(
         f"- {name}: {short(value) if isinstance(value, float) else value}"
         for name, value in folder.metrics.items()

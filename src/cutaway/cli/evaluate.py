@@ -11,12 +11,14 @@ import typer
 import cutaway
 from cutaway.cli.completion import model_folders
 from cutaway.cli.options import (
+    Back,
     Beam,
     Engine,
     LengthPenalty,
     Rerank,
     Split,
     With,
+    check_back,
     engine_note,
     given,
 )
@@ -54,6 +56,7 @@ def evaluate(
     beam: Beam = None,
     length_penalty: LengthPenalty = None,
     rerank: Rerank = "",
+    back: Back = None,
     with_: With = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     engine: Engine = "auto",
@@ -76,10 +79,11 @@ def evaluate(
     names = [str(folder) for folder in folders]
     if len(set(names)) < len(names):
         raise InputError("a folder is given twice; give each once")
+    check_back(back, rerank)
     if with_ and len(folders) > 1:
         raise InputError("--with makes one system of several folders; give one folder, then --with")
     translators = [
-        cutaway.load(folder, engine=engine, ensemble=with_ or (), tell=engine_note)
+        cutaway.load(folder, engine=engine, ensemble=with_ or (), back=back, tell=engine_note)
         for folder in folders
     ]
     if with_:

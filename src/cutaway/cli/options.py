@@ -11,6 +11,7 @@ import typer
 from cutaway.cli.completion import choices, model_folders
 from cutaway.config import Config, DecodeOptions, help_of
 from cutaway.data import located
+from cutaway.errors import InputError
 
 
 def under(panel: str, help: str, *names: str, words: tuple[str, ...] = ()) -> Any:
@@ -108,6 +109,19 @@ Rerank = Annotated[
     str,
     typer.Option(
         help="Of the n-best take another: mbr, the one most like the others by chrF (mbr-bleu: by "
-        "BLEU); round-trip, the one a model of --both-ways best finds back from."
+        "BLEU); round-trip, the one from which a model of --both-ways, or of --back, best finds "
+        "back."
     ),
 ]
+Back = Annotated[
+    Path | None,
+    typer.Option(
+        "--back", help="A model folder of the other direction, which --rerank round-trip asks."
+    ),
+]
+
+
+def check_back(back: Path | None, rerank: str) -> None:
+    """Refuse a second model that would not be asked."""
+    if back is not None and rerank != "round-trip":
+        raise InputError("--back is asked by --rerank round-trip only; add it, or leave --back out")

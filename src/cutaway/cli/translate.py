@@ -14,6 +14,7 @@ from cutaway.cli.arguments import model_and_text
 from cutaway.cli.completion import model_folders
 from cutaway.cli.inputs import batches, existing_file
 from cutaway.cli.options import (
+    Back,
     Beam,
     CoveragePenalty,
     Engine,
@@ -30,6 +31,7 @@ from cutaway.cli.options import (
     TopK,
     TopP,
     With,
+    check_back,
     engine_note,
     given,
 )
@@ -78,6 +80,7 @@ def translate(
     top_p: TopP = None,
     seed: Seed = None,
     rerank: Rerank = "",
+    back: Back = None,
     with_: With = None,
     prefix: Annotated[str, typer.Option(help="What the translation must begin with.")] = "",
     word: Annotated[
@@ -142,6 +145,9 @@ def translate(
             f"--with has no numbers of one model for {'--json' if as_json else '--ray'}; "
             f"leave one of them out"
         )
+    check_back(back, rerank)
+    if back is not None and ray:
+        raise InputError("--back is not for --ray; leave one of them out")
     settings = {**changes, "language": to, "prefix": prefix, "costs": as_json, "split": split}
     settings |= given(rerank=rerank, words=word)
     if as_json:
@@ -153,7 +159,9 @@ def translate(
             folder, path, output, settings, address=ray, engine=engine, as_json=as_json
         )
         return
-    translator = cutaway.load(folder, engine=engine, ensemble=with_ or (), tell=engine_note)
+    translator = cutaway.load(
+        folder, engine=engine, ensemble=with_ or (), back=back, tell=engine_note
+    )
     if path is not None and catalogue:
         from cutaway.cli.translate_po import translate_po
 
@@ -169,7 +177,7 @@ def translate(
             settings,
             line=partial(line_of, as_json=as_json),
             form="json" if as_json else "text",
-            others=[manifest_hash(other) for other in with_ or ()],
+            others=[manifest_hash(other) for other in [*(with_ or ()), *([back] if back else [])]],
         )
     elif path is not None:
         with path.open("rb") as stream:

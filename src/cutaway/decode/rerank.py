@@ -3,8 +3,7 @@
 Least risk: the one most like what else could have been said,
 argmax_i Σ_j P(j) · utility(i, j), with chrF or BLEU of hypothesis i against hypothesis j
 
-Round trip: the one from which a model of both directions also finds back to the source,
-argmax_y log P(y | x) / |y| + λ · log P(x | y) / |x|
+The choice by the way back is in `round_trip`.
 """
 
 import math
@@ -17,7 +16,6 @@ from cutaway.errors import InputError
 
 ROUND_TRIP = "round-trip"
 METHODS = ("", "mbr", "mbr-bleu", ROUND_TRIP)
-BACK = 0.5  # λ: from 0.3 to 0.7 BLEU was the same (docs/decisions.md)
 
 
 def several(options: DecodeOptions, method: str) -> DecodeOptions:
@@ -42,18 +40,6 @@ def reranked(
     values = expected([text(one) for one in found], _chances(found, options), method)
     order = sorted(range(len(found)), key=lambda place: -values[place])
     return SearchResult([found[place] for place in order], result.near_tie, result.tree)
-
-
-def by_round_trip(result: SearchResult, back: Sequence[Hypothesis]) -> SearchResult:
-    """The hypotheses by the round trip, complete ones first; `back`: the source from each."""
-    found = result.hypotheses
-    values = [_mean(one) + BACK * _mean(other) for one, other in zip(found, back, strict=True)]
-    order = sorted(range(len(found)), key=lambda place: (not found[place].finished, -values[place]))
-    return SearchResult([found[place] for place in order], result.near_tie, result.tree)
-
-
-def _mean(one: Hypothesis) -> float:
-    return sum(one.log_probabilities) / max(1, len(one.log_probabilities))
 
 
 def expected(texts: Sequence[str], chances: Sequence[float], method: str) -> list[float]:

@@ -11,7 +11,8 @@ from cutaway.config import DecodeOptions
 from cutaway.decode.engine import Engine, TorchEngine
 from cutaway.decode.guards import Notice, foreign, grouped, loop, odd_length
 from cutaway.decode.hypothesis import BeamTree, Hypothesis, SearchResult
-from cutaway.decode.rerank import ROUND_TRIP, by_round_trip, reranked, several
+from cutaway.decode.rerank import ROUND_TRIP, reranked, several
+from cutaway.decode.round_trip import way_back
 from cutaway.decode.tasks import Special, Task
 from cutaway.decode.translation import Alternative, Rival, Token, Translation
 from cutaway.decode.whole_text import checked, joined_attention, others, score
@@ -35,7 +36,12 @@ CHARACTERS = 4  # of an ordinary piece of bpe or unigram: a char model has so ma
 class Translator:
     """Translates with a model folder: raw text in, raw text out."""
 
-    def __init__(self, folder: ModelFolder, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        folder: ModelFolder,
+        engine: Engine | None = None,
+        back: "Translator | None" = None,  # of the other direction, for rerank="round-trip"
+    ) -> None:
         if folder.config.family != "encoder-decoder":
             raise InputError(
                 f"this model is of family {folder.config.family!r}; to translate, "
@@ -45,6 +51,7 @@ class Translator:
         self.tokenizer: Tokenizer = folder.tokenizer
         self.target_tokenizer: Tokenizer = folder.target_tokenizer or folder.tokenizer
         self.engine: Engine = engine if engine is not None else TorchEngine(folder.model)
+        self.back = back
         self.defaults = DecodeOptions.from_dict(folder.generation, where="generation.json")
         if self.defaults.beam > WIDEST or self.defaults.n_best > WIDEST:
             raise InputError(
@@ -98,7 +105,7 @@ class Translator:
         """
         texts = checked(texts, split)
         chosen = several(self.options(**options), rerank)
-        back = self._way_back(language) if rerank == ROUND_TRIP else ""
+        back = way_back(self, language) if rerank == ROUND_TRIP else None
         start = self._prefix(prefix)
         cuts = [self.pieces(text, split=split, language=language) for text in texts]
         tasks = [
@@ -116,7 +123,7 @@ class Translator:
             results = self.engine.search(tasks, chosen, self.special, tree=tree, costs=costs)
         if back:
             parts = [piece.text for pieces in cuts for piece in pieces if piece.translate]
-            results = self._by_round_trip(parts, results, back)
+            results = back.reordered(self._text, parts, results)
         else:
             results = [reranked(result, self._text, chosen, rerank) for result in results]
         repaired = self._without_loops(tasks, results, chosen)
@@ -241,40 +248,6 @@ class Translator:
         most = self.folder.config.max_length
         longest = LONGEST * (CHARACTERS if self.tokenizer.kind == "char" else 1)
         return max(1, (min(longest, most) if split else most) - 2)  # <end> and a language tag
-
-    def _way_back(self, language: str | None) -> str:
-        """The source language of a direction whose opposite the model knows too."""
-        ways = self.folder.directions
-        asked = (way for way in ways if way[1] == language)
-        there = self.folder.languages if language is None else next(asked, None)
-        if there is None or there[::-1] not in ways:
-            known = ", ".join("-".join(way) for way in ways) or "one direction"
-            raise InputError(
-                f"rerank is {ROUND_TRIP!r}, which needs a model that also translates back; this "
-                f"one knows {known}: train one with --both-ways"
-            )
-        return there[0]
-
-    def _by_round_trip(
-        self, sources: Sequence[str], results: Sequence[SearchResult], back: str
-    ) -> list[SearchResult]:
-        """Each result ordered by how probable its source is as a translation of a hypothesis."""
-        tasks = [
-            self.task(
-                self._text(one),
-                language=back,
-                prefix=self.target_tokenizer.encode(source, end=True),
-            )
-            for source, result in zip(sources, results, strict=True)
-            for one in result.hypotheses
-        ]
-        # A prefix that ends is not searched any further: what it costs is all that is computed.
-        whole = DecodeOptions(max_length=self.folder.config.max_length)
-        found = iter(self.engine.search(tasks, whole, self.special))
-        return [
-            by_round_trip(result, [next(found).hypotheses[0] for _ in result.hypotheses])
-            for result in results
-        ]
 
     def _tag(self, language: str | None) -> str | None:
         """The tag of a source: of the language asked for, or of the model's first direction."""
