@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from cutaway.artifact.folder import read_model_folder
 from cutaway.config import RunConfig
 from cutaway.corpus import read_pairs
 from cutaway.errors import ConfigError, TrainingError
+from cutaway.training import diversify, recipe
 from cutaway.training.diversify import diversified
 from cutaway.training.events import Event, Note
 from cutaway.training.interrupts import Interrupted
@@ -27,7 +29,8 @@ LANGUAGES = {"source_language": "en", "target_language": "de"}
 
 def settings(folder: Path, **changes: Any) -> dict[str, Any]:
     """Three trainings of a few updates."""
-    return tables(folder, diversify=1, updates=7, validate_every=7, save_minutes=1e-9) | changes
+    given = {"diversify": 1, "updates": 7, "validate_every": 7, "save_minutes": 1e-9} | changes
+    return tables(folder, **given)
 
 
 def prefixed(folder: Path, language: str | None) -> Callable[[Sequence[str]], list[str]]:
@@ -171,6 +174,71 @@ def test_a_signal_while_translating_stops_and_the_same_call_goes_on(tmp_path: Pa
     last = diversified(config, out, translator=prefixed)
     train(last, out)
     assert read_model_folder(out).config.d_model == 16
+
+
+def left_to_choose(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Settings that say nothing of diversification, for a corpus that suits it; short trainings."""
+    monkeypatch.setattr(recipe, "FEW", 211)
+    monkeypatch.setattr(diversify, "teacher_epochs", lambda pairs: 1)
+    values = settings(folder)
+    del values["train"]["diversify"], values["train"]["updates"]
+    return values
+
+
+def test_a_corpus_of_that_size_is_diversified_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = RunConfig.from_tables(left_to_choose(tmp_path, monkeypatch))
+    notes: list[Event] = []
+    last = diversified(config, tmp_path / "model", translator=prefixed, watch=notes.append)
+    told = [event.text for event in notes if isinstance(event, Note)]
+    assert [text for text in told if "train.diversify 0" in text] == [
+        "240 pairs: data diversification chosen; a model of each direction is trained first, and "
+        "the last one learns from their translations too (train.diversify 0: only from the pairs)"
+    ]
+    assert (len(last.data.sources), last.train.diversify) == (3, 0)
+    longer = replace(config, train=replace(config.train, diversify=2))
+    assert len(diversified(longer, tmp_path / "model", translator=prefixed).data.sources) == 5
+    again = diversified(config, tmp_path / "model", translator=prefixed)
+    assert len(again.data.sources) == 5  # as it was begun
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value"),
+    [
+        ("train", "epochs", 3),
+        ("train", "updates", 7),
+        ("train", "diversify", 0),
+        ("data", "both_ways", True),
+    ],
+)
+def test_what_is_told_otherwise(
+    table: str, name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = left_to_choose(tmp_path, monkeypatch)
+    values["data"] |= LANGUAGES
+    values[table][name] = value
+    config = RunConfig.from_tables(values)
+    last = diversified(config, tmp_path / "model", translator=prefixed)
+    assert last == replace(config, train=replace(config.train, diversify=0))
+    assert not run_folder(tmp_path / "model").exists()
+
+
+def test_other_sizes_and_a_run_begun_without_are_not_diversified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = left_to_choose(tmp_path, monkeypatch)
+    config, out = RunConfig.from_tables(values), tmp_path / "model"
+    plain = replace(config, train=replace(config.train, diversify=0))
+    for name, module, value in (
+        ("FEW", recipe, 241), ("MANY", recipe, 240), ("LARGEST", diversify, 1000),
+    ):  # fmt: skip
+        with monkeypatch.context() as changed:
+            changed.setattr(module, name, value)
+            assert diversified(config, out, translator=prefixed) == plain
+    assert not run_folder(out).exists()
+    cutaway.train(out, RunConfig.from_tables(settings(tmp_path, diversify=0)))
+    assert diversified(config, out, translator=prefixed) == plain
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,14 @@ import pytest
 
 from cutaway.config import PRESETS, ModelConfig, RunConfig, TrainConfig
 from cutaway.training.events import Event, Note, Started
-from cutaway.training.recipe import chosen_epochs, described, resolved
+from cutaway.training.recipe import (
+    chosen_epochs,
+    described,
+    last_epochs,
+    resolved,
+    suits,
+    teacher_epochs,
+)
 from cutaway.training.run import train
 from cutaway.training.schedule import peak_rate
 from tests.training.helpers import tables
@@ -113,3 +120,13 @@ def test_a_run_says_how_many_tokens_one_update_takes(tmp_path: Path) -> None:
     with pytest.raises(Enough):
         train(RunConfig.from_tables(values), tmp_path / "model", watch=watch)
     assert any("updates of up to 6,144 tokens per side" in note for note in notes)
+
+
+def test_diversification_takes_less_than_twice_the_rows_of_a_usual_run() -> None:
+    for pairs in (20_000, 29_000, 61_000, 99_999):
+        assert suits(pairs, 1)
+        rows = pairs * (2 * teacher_epochs(pairs) + 3 * last_epochs(pairs, 3 * pairs))
+        usual = pairs * chosen_epochs(pairs, pairs // 200)
+        assert usual < rows < 2 * usual
+    assert not any(suits(*case) for case in ((19_999, 1), (100_000, 1), (29_000, 2)))
+    assert (teacher_epochs(2_000), last_epochs(2_000, 6_000)) == (0, 0)  # updates decide

@@ -11,11 +11,12 @@ from cutaway.config.base import (
 )
 from cutaway.config.decode import DecodeOptions
 from cutaway.config.model import PRESETS, Family, ModelConfig
-from cutaway.config.run import DataConfig, RunConfig, Task, TokenizerConfig, TrainConfig
+from cutaway.config.run import CHOOSE, DataConfig, RunConfig, Task, TokenizerConfig, TrainConfig
 from cutaway.config.sources import SourceConfig, given_files
 from cutaway.config.threads import sleep_while_waiting
 
 __all__ = [
+    "CHOOSE",
     "PRESETS",
     "Config",
     "DataConfig",

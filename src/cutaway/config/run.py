@@ -106,6 +106,7 @@ class TokenizerConfig(Config):
         fraction("tokenizer.sample", self.sample)
 
 
+CHOOSE = -1  # of train.diversify, where 0 is none
 PRESET_HELP = "tiny, small, base or big; empty: by the size of the corpus"
 
 Task = Literal["translate", "generate", "fill", "classify"]
@@ -174,9 +175,10 @@ class TrainConfig(Config):
         0.0, "share of input tokens, of source and target, whose embedding is zero; 0: none"
     )
     diversify: int = setting(
-        0,
+        CHOOSE,
         "data diversification: so many models of each direction are trained first, and the last "
-        "one learns from their translations of the corpus too; 0: none",
+        "one learns from their translations of the corpus too; 0: none; -1: one where the length "
+        "is left to choose and the corpus has 20,000 to 100,000 pairs",
     )
     ema: float = setting(
         0.999, "decay of the moving average of the weights, which is what is saved; 0: no average"
@@ -224,9 +226,10 @@ class TrainConfig(Config):
             "updates", "epochs", "learning_rate", "warmup", "weight_decay", "clip", "r_drop",
             "sim_cut", "average", "validate_every", "patience", "save_minutes", "keep",
             "keep_states", "threads", "seed", "grow", "skip_nonfinite", "accumulate",
-            "parts", "diversify",
+            "parts",
         ):  # fmt: skip
             at_least(f"train.{name}", getattr(self, name), 0)
+        at_least("train.diversify", self.diversify, CHOOSE)
         for name in (
             "beta1",
             "momentum",

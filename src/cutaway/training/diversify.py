@@ -26,7 +26,7 @@ from typing import Any
 from cutaway.artifact.files import sha256
 from cutaway.artifact.lock import held
 from cutaway.artifact.places import finished, refuse_foreign, run_folder, teachers_folder
-from cutaway.config import DataConfig, RunConfig, TrainConfig
+from cutaway.config import CHOOSE, DataConfig, RunConfig, TrainConfig
 from cutaway.corpus.parts import Part, Rows
 from cutaway.corpus.writing import write_pairs
 from cutaway.errors import ConfigError, TrainingError
@@ -34,11 +34,17 @@ from cutaway.training.events import Event, Note, Validate, Watch
 from cutaway.training.identity import HARMLESS
 from cutaway.training.interrupts import Interrupts
 from cutaway.training.prepare import chosen_preset, chosen_vocabulary
-from cutaway.training.recipe import teacher_epochs
+from cutaway.training.recipe import last_epochs, suits, teacher_epochs
 from cutaway.training.rows import read_rows
 from cutaway.training.run import train
 
 CHUNK = 2048  # sentences between two looks for a signal
+LARGEST = 32_000_000  # bytes of text that are read to see how many pairs they hold
+PACKED = (".gz", ".bz2", ".xz", ".zst")  # to a quarter of the text
+CHOSEN = (
+    "{pairs:,} pairs: data diversification chosen; a model of each direction is trained first, and "
+    "the last one learns from their translations too (train.diversify 0: only from the pairs)"
+)
 
 Translate = Callable[[Sequence[str]], Sequence[str]]
 # What translates with a model folder, into the language named where it knows several.
@@ -70,13 +76,33 @@ def diversified(
 ) -> RunConfig:
     """The settings of the last training; trains the teachers and translates first, where not done.
 
-    Raises Interrupted after a signal; the same call goes on from there.
+    Those of a usual training where `train.diversify` is 0, or leaves the choice and the corpus is
+    not one that gains by it. Raises Interrupted after a signal; the same call goes on from there.
     """
+    usual = replace(config, train=replace(config.train, diversify=0))
+    if not config.train.diversify:
+        return usual
+    left = config.train.diversify == CHOOSE
+    place = teachers_folder(out)
+    begun = place / "begun.json"
+    was = begun.is_file()
+    if left and not was and ((run_folder(out) / "run.json").is_file() or not _may(config)):
+        return usual
     _refuse(config)
     refuse_foreign(out, run_folder(out))
-    place = teachers_folder(out)
+    notes: list[str] = []
+    parts, validation = _read(config, notes)
+    if left and not was and not suits(sum(len(part.rows) for part in parts), _ways(parts)):
+        return usual
+    if left:
+        teachers = json.loads(begun.read_text(encoding="utf-8"))["teachers"] if was else 1
+        config = replace(config, train=replace(config.train, diversify=teachers))
     with held(run_folder(out)):
-        corpus = _read(config, place, watch)
+        for note in notes:
+            watch(Note(note))
+        corpus = _written(config, parts, validation, place)
+        if left and not was:
+            watch(Note(CHOSEN.format(pairs=corpus.pairs)))
         _begin(config, corpus, place, allow_changes)
         added: list[dict[str, Any]] = []
         for number in range(1, config.train.diversify + 1):
@@ -88,36 +114,62 @@ def diversified(
                     train(settings, teacher, validate=validate, watch=_quiet(watch))
                 for one in ("forward", "backward") if config.data.both_ways else (way,):
                     added += _translations(config, corpus, teacher, one, translator, watch)
-    pairs = corpus.pairs + sum(_lines(Path(source["path"])) for source in added)
-    watch(Note(f"{corpus.pairs:,} pairs and translations of them, {pairs:,} in all"))
-    return _settings(config, corpus, 0, added=added)
+    rows = corpus.pairs + sum(_lines(Path(source["path"])) for source in added)
+    watch(Note(f"{corpus.pairs:,} pairs and translations of them, {rows:,} in all"))
+    return _settings(config, corpus, 0, added=added, rows=rows)
 
 
-def _refuse(config: RunConfig) -> None:
-    """Refuse what cannot be diversified, before hours are spent on it."""
+def _may(config: RunConfig) -> bool:
+    """Whether it may be worth reading the corpus to see if this suits it."""
+    data, train = config.data, config.train
+    sources = data.each_source()
+    named = [data.source, data.target, data.data, *(source.path for source in sources)]
+    files = [Path(name) for name in named if name and Path(name).is_file()]
+    sizes = [file.stat().st_size * (1 if file.suffix not in PACKED else 4) for file in files]
+    return (
+        not (train.epochs or train.updates or data.both_ways or _reasons(config))
+        and not (data.embedded or any(source.embedded for source in sources))
+        and sum(sizes) <= LARGEST
+    )
+
+
+def _reasons(config: RunConfig) -> list[str]:
+    """Why this training cannot be diversified."""
     reasons = {
         f"the task {config.train.task!r}": config.train.task != "translate",
         "a store, which has no texts": bool(config.data.store),
         "a model to start from (--from)": bool(config.train.start_from),
         "several processes": int(os.environ.get("WORLD_SIZE") or 1) > 1,
     }
-    for reason, holds in reasons.items():
-        if holds:
-            raise ConfigError(
-                f"train.diversify is {config.train.diversify} with {reason}; expected pairs in "
-                f"files and one process: set train.diversify to 0"
-            )
+    return [reason for reason, holds in reasons.items() if holds]
 
 
-def _read(config: RunConfig, place: Path, watch: Watch) -> Corpus:
-    """The cleaned corpus, in one direction, and what is held out of it, written to files."""
-    notes: list[str] = []
+def _refuse(config: RunConfig) -> None:
+    """Refuse what cannot be diversified, before hours are spent on it."""
+    for reason in _reasons(config):
+        raise ConfigError(
+            f"train.diversify is {config.train.diversify} with {reason}; expected pairs in "
+            f"files and one process: set train.diversify to 0"
+        )
+
+
+def _read(config: RunConfig, notes: list[str]) -> tuple[list[Part], list[Part]]:
+    """The cleaned corpus, in one direction, and what is held out of it."""
     one_way = replace(config, data=replace(config.data, both_ways=False))
-    parts, validation = read_rows(one_way, notes)
-    for note in notes:
-        watch(Note(note))
-    ways = {part.languages for part in parts}
-    if len(ways) > 1:
+    return read_rows(one_way, notes)
+
+
+def _ways(parts: Sequence[Part]) -> int:
+    """How many directions the parts have."""
+    return len({part.languages for part in parts})
+
+
+def _written(
+    config: RunConfig, parts: Sequence[Part], validation: Sequence[Part], place: Path
+) -> Corpus:
+    """The corpus and what is held out of it, written to files."""
+    if _ways(parts) > 1:
+        ways = dict.fromkeys(part.languages for part in parts)
         named = ", ".join(" → ".join(way) for way in ways if way)
         raise ConfigError(
             f"train.diversify is {config.train.diversify} and the sources have several directions "
@@ -145,6 +197,7 @@ def _begin(config: RunConfig, corpus: Corpus, place: Path, allow_changes: bool) 
     }
     now = {
         "corpus": digest.hexdigest(),
+        "teachers": config.train.diversify,
         "both_ways": config.data.both_ways,
         "tokenizer": config.tokenizer.to_dict(),
         "model": config.model,
@@ -153,7 +206,8 @@ def _begin(config: RunConfig, corpus: Corpus, place: Path, allow_changes: bool) 
     file = place / "begun.json"
     if file.is_file() and not allow_changes:
         before = json.loads(file.read_text(encoding="utf-8"))
-        changed = [name for name in now if before.get(name) != now[name]]
+        fixed = now.keys() - {"teachers"}  # there may be more than before
+        changed = [name for name in now if name in fixed and before.get(name) != now[name]]
         if changed:
             raise TrainingError(
                 f"{place} was begun with other values of {', '.join(changed)}; run the old command "
@@ -170,6 +224,7 @@ def _settings(
     *,
     reverse: bool = False,
     added: Sequence[dict[str, Any]] = (),
+    rows: int = 0,  # of the last model: D and the translations
 ) -> RunConfig:
     """Settings of one of the trainings; size and vocabulary are those of D alone."""
     directions = 2 if config.data.both_ways else 1
@@ -193,8 +248,9 @@ def _settings(
     own: TrainConfig = replace(config.train, diversify=0)
     if teacher:
         own = replace(own, seed=own.seed + teacher - 1, keep=0, keep_states=0, tensorboard=False)
-        if not (own.epochs or own.updates):
-            own = replace(own, epochs=teacher_epochs(pairs))
+    if not (own.epochs or own.updates):
+        passes = teacher_epochs(pairs) if teacher else last_epochs(pairs, rows * directions)
+        own = replace(own, epochs=passes)
     return replace(
         config,
         data=data,

@@ -13,6 +13,7 @@ from cutaway.numbers import short
 
 LARGE = 512  # d_model
 SMALL, ENOUGH_PAIRS = 192, 10_000  # widest model and fewest pairs for a rate that stays high
+FEW, MANY = 20_000, 100_000  # pairs of a corpus that is diversified unless told otherwise
 WARMUP, LONG_WARMUP = 800, 4000
 LARGE_UPDATE = 25_000  # tokens per side in one update of a large model
 PARTS, LEAST_PART = 4, 512  # of a batch on a CPU, and the tokens of one
@@ -80,12 +81,26 @@ def chosen_epochs(pairs: int, updates_per_epoch: int) -> int:
     return max(by_rows, math.ceil(LEAST_UPDATES / updates_per_epoch))
 
 
+def suits(pairs: int, directions: int) -> bool:
+    """Whether a corpus is diversified unless told otherwise: sizes that were measured to gain."""
+    return directions == 1 and FEW <= pairs < MANY
+
+
 def teacher_epochs(pairs: int) -> int:
     """Passes of a teacher of `diversify`, whose translations need not be the best; 0: as usual.
 
     Two fifths of what the corpus would get, unless it is so small that updates decide.
     """
-    return round(520_000 / pairs) if pairs >= 2 * ENOUGH_PAIRS else 0
+    return round(520_000 / pairs) if pairs >= FEW else 0
+
+
+def last_epochs(pairs: int, rows: int) -> int:
+    """Passes of the last model of `diversify` over the pairs and their translations; 0: as usual.
+
+    About a million rows seen: on 29,000 pairs what came after that was 0.3 BLEU in a third of its
+    time (docs/decisions.md).
+    """
+    return max(3, round(1_000_000 / rows)) if pairs >= FEW else 0
 
 
 def described(epochs: int, updates: int, tokens: int) -> str:
