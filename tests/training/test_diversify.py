@@ -236,7 +236,7 @@ def test_other_sizes_and_a_run_begun_without_are_not_diversified(
         with monkeypatch.context() as changed:
             changed.setattr(module, name, value)
             assert diversified(config, out, translator=prefixed) == plain
-    assert not run_folder(out).exists()
+    assert not (run_folder(out) / "diversify").exists()
     cutaway.train(out, RunConfig.from_tables(settings(tmp_path, diversify=0)))
     assert diversified(config, out, translator=prefixed) == plain
 

@@ -90,14 +90,14 @@ def diversified(
         return usual
     _refuse(config)
     refuse_foreign(out, run_folder(out))
-    notes: list[str] = []
-    parts, validation = _read(config, notes)
-    if left and not was and not suits(sum(len(part.rows) for part in parts), _ways(parts)):
-        return usual
-    if left:
-        teachers = json.loads(begun.read_text(encoding="utf-8"))["teachers"] if was else 1
-        config = replace(config, train=replace(config.train, diversify=teachers))
     with held(run_folder(out)):
+        notes: list[str] = []
+        parts, validation = _read(config, notes)
+        if left and not was and not suits(sum(len(part.rows) for part in parts), _ways(parts)):
+            return usual
+        if left:
+            teachers = json.loads(begun.read_text(encoding="utf-8"))["teachers"] if was else 1
+            config = replace(config, train=replace(config.train, diversify=teachers))
         for note in notes:
             watch(Note(note))
         corpus = _written(config, parts, validation, place)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ def identity(config: RunConfig, prepared: Prepared, processes: int) -> dict[str,
     target = prepared.target_tokenizer
     settings = resolved(config.train, prepared.model, processes, len(prepared.train))
     texts = json.dumps(prepared.validation_rows, ensure_ascii=False).encode()
+    itself = replace(config, train=replace(config.train, diversify=0))  # teachers were before it
     return {
-        "settings": config.to_tables(),
+        "settings": itself.to_tables(),
         "batches_an_update": settings.accumulate * settings.parts * processes,
         "parts": settings.parts,
         "shape": prepared.model.to_dict(),
