@@ -192,9 +192,9 @@ def test_a_corpus_of_that_size_is_diversified_unless_told_otherwise(
     notes: list[Event] = []
     last = diversified(config, tmp_path / "model", translator=prefixed, watch=notes.append)
     told = [event.text for event in notes if isinstance(event, Note)]
-    assert [text for text in told if "train.diversify 0" in text] == [
+    assert [text for text in told if "--diversify 0" in text] == [
         "240 pairs: data diversification chosen; a model of each direction is trained first, and "
-        "the last one learns from their translations too (train.diversify 0: only from the pairs)"
+        "the last one learns from their translations too (--diversify 0: only from the pairs)"
     ]
     assert (len(last.data.sources), last.train.diversify) == (3, 0)
     longer = replace(config, train=replace(config.train, diversify=2))

@@ -43,7 +43,7 @@ LARGEST = 32_000_000  # bytes of text that are read to see how many pairs they h
 PACKED = (".gz", ".bz2", ".xz", ".zst")  # to a quarter of the text
 CHOSEN = (
     "{pairs:,} pairs: data diversification chosen; a model of each direction is trained first, and "
-    "the last one learns from their translations too (train.diversify 0: only from the pairs)"
+    "the last one learns from their translations too (--diversify 0: only from the pairs)"
 )
 
 Translate = Callable[[Sequence[str]], Sequence[str]]
@@ -96,7 +96,8 @@ def diversified(
         if left and not was and not suits(sum(len(part.rows) for part in parts), _ways(parts)):
             return usual
         if left:
-            teachers = json.loads(begun.read_text(encoding="utf-8"))["teachers"] if was else 1
+            known = json.loads(begun.read_text(encoding="utf-8")) if was else {}
+            teachers = known.get("teachers", 1)
             config = replace(config, train=replace(config.train, diversify=teachers))
         for note in notes:
             watch(Note(note))
