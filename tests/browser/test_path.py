@@ -137,6 +137,10 @@ def test_goes_into_names_exactly_the_cells_that_read_this_one(
             " [item.querySelector('button').dataset.address, +item.dataset.count])"
         )
         assert [tuple(one) for one in found] == readers
+        page.click("#tab-formula")  # shows the cell anew: what was unfolded stays so
+        page.wait_for_selector("#tab-formula[aria-selected=true]")
+        page.wait_for_selector(".goes-into li")
+        page.click("#tab-numbers")
 
 
 def test_a_node_of_the_beam_tells_its_path_and_is_followed(

@@ -52,6 +52,8 @@ export class InspectorElement extends HTMLElement {
     this.classList.remove("idle");
     const value = trace.values[cell.id];
     const tab = TABS.includes(where().tab) ? where().tab : "numbers";
+    const again = this.dataset.address === trace.address(cell);
+    const unfolded = again && this.querySelector("details.goes-into[open]") !== null;
     const panel = h("div", {
       role: "tabpanel",
       id: "panel",
@@ -66,7 +68,7 @@ export class InspectorElement extends HTMLElement {
       panel,
       verdict(trace, why.inner ?? why),
       where().view === "lessons" ? null : pathButtons(trace, cell),
-      this.links(trace, cell),
+      this.links(trace, cell, unfolded),
       this.tools?.(cell)
     );
     const panels = /** @type {Record<string, () => any>} */ ({
@@ -212,8 +214,9 @@ export class InspectorElement extends HTMLElement {
    * Where the number goes next, and its relatives in training.
    * @param {Trace} trace
    * @param {Cell} cell
+   * @param {boolean} unfolded  whether its readers were shown already
    */
-  links(trace, cell) {
+  links(trace, cell, unfolded) {
     const value = trace.values[cell.id];
     const users = trace.users(cell.id);
     const relatives = /** @type {[string, number | undefined][]} */ ([
@@ -254,6 +257,7 @@ export class InspectorElement extends HTMLElement {
             "details",
             {
               class: "goes-into",
+              open: unfolded,
               ontoggle: (event) => void this.readers(event.target, trace, cell)
             },
             h("summary", {}, t("users", { n: users.length })),
