@@ -73,6 +73,7 @@ class First:
     dropout: float
     sample: float  # BPE-dropout
     own: float  # weight of the package's corpus, whose sentences are far more alike than Tatoeba's
+    precision: str = "float32"  # bfloat16: 1.3 times as fast where the processor multiplies it
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ PAIR = {
     ),
     "en-zh": Everyday(
         "eng-zho",
-        First(epochs=20, dropout=0.2, sample=0.1, own=0.15),
+        First(epochs=50, dropout=0.2, sample=0.1, own=0.15, precision="bfloat16"),
         Second(epochs=6, dropout=0.2, tatoeba=0.5, own=0.15),
     ),
 }
@@ -148,7 +149,9 @@ def make_everyday(
         settings = {
             "tokenizer": {"vocabulary": 6500, "sample": once.sample},
             "model": EVERYDAY["model"] | {"dropout": once.dropout},
-            "train": EVERYDAY["train"] | {"epochs": once.epochs} | given,
+            "train": EVERYDAY["train"]
+            | {"epochs": once.epochs, "precision": once.precision}
+            | given,
             "data": {"sources": [corpus, {"embedded": pair, "weight": once.own}]},
         }
         cutaway.train(start, settings, watch=tell)
